@@ -1,0 +1,180 @@
+/* Heddle: collective communication over libfabric. The C API, in NCCL's shape.
+ *
+ * Every function returns heddleSuccess (0) or an error; heddleGetLastError() holds a sentence that
+ * names what was wrong, its value and what is allowed. Functions on different communicators may be
+ * called from different threads at once. On one communicator, operations run in the order of the
+ * calls, which must be the same on every rank. Sizes are in elements unless the name says bytes.
+ */
+#ifndef HEDDLE_HEDDLE_H_
+#define HEDDLE_HEDDLE_H_
+
+#include <stddef.h>
+
+#include "heddle/version.h"
+
+#if defined(HEDDLE_BUILDING)
+#define HEDDLE_API __attribute__((visibility("default")))
+#else
+#define HEDDLE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A communicator: this process's membership, as one rank, in a group of ranks. */
+typedef struct heddleComm* heddleComm_t;
+/* An operation under way, started by one of the ...Async calls. */
+typedef struct heddleWork* heddleWork_t;
+/* A device stream that orders operations on device buffers; NULL for host buffers. */
+typedef void* heddleStream_t;
+
+/* Values 0 to 7 mean what they mean in NCCL. */
+typedef enum {
+  heddleSuccess = 0,
+  heddleUnhandledDeviceError = 1, /* the CUDA or Neuron runtime failed */
+  heddleSystemError = 2,          /* the operating system or libfabric failed */
+  heddleInternalError = 3,        /* a fault of this library */
+  heddleInvalidArgument = 4,      /* a bad argument or setting */
+  heddleInvalidUsage = 5,         /* a call out of order */
+  heddleRemoteError = 6,          /* another rank died, left or disagreed */
+  heddleInProgress = 7,           /* not finished yet */
+  heddleTimeout = 8,              /* no progress within the time allowed */
+  heddleAborted = 9               /* ended by heddleCommAbort */
+} heddleResult_t;
+
+/* Element types; float16 is IEEE binary16, bfloat16 the upper half of a binary32. */
+typedef enum {
+  heddleInt8 = 0,
+  heddleUint8 = 1,
+  heddleInt32 = 2,
+  heddleUint32 = 3,
+  heddleInt64 = 4,
+  heddleUint64 = 5,
+  heddleFloat16 = 6,
+  heddleFloat32 = 7,
+  heddleFloat64 = 8,
+  heddleBfloat16 = 9,
+  heddleNumTypes = 10
+} heddleDataType_t;
+
+/* Reductions. Integer sums and products wrap; avg is the sum divided by the number of ranks,
+ * rounded toward zero for integers. A NaN operand of min or max may be ignored or kept, but all
+ * ranks get the same bits. */
+typedef enum {
+  heddleSum = 0,
+  heddleProd = 1,
+  heddleMax = 2,
+  heddleMin = 3,
+  heddleAvg = 4,
+  heddleNumOps = 5
+} heddleRedOp_t;
+
+/* What the ranks of one communicator share to find each other: a zero-terminated string with the
+ * root's addresses and a random secret. Made once, passed to every rank by the program. */
+#define HEDDLE_UNIQUE_ID_BYTES 256
+typedef struct {
+  char internal[HEDDLE_UNIQUE_ID_BYTES];
+} heddleUniqueId;
+
+/* Options of one communicator; start from HEDDLE_CONFIG_INITIALIZER. */
+typedef struct {
+  size_t size;          /* sizeof(heddleConfig_t) of the caller */
+  unsigned int version; /* HEDDLE_VERSION_CODE of the caller */
+  /* NULL, or "NAME=value NAME=value": settings of docs/settings.md that, for this communicator,
+   * win over the environment, for instance "HEDDLE_ALGO=ring HEDDLE_TIMEOUT=30". */
+  const char* settings;
+} heddleConfig_t;
+#define HEDDLE_CONFIG_INITIALIZER {sizeof(heddleConfig_t), HEDDLE_VERSION_CODE, NULL}
+
+/* The version of the loaded library, as HEDDLE_VERSION_CODE. */
+HEDDLE_API heddleResult_t heddleGetVersion(int* version);
+/* A short name of a result, never NULL. */
+HEDDLE_API const char* heddleGetErrorString(heddleResult_t result);
+/* The sentence of the last failure: of `comm`, or of the calling thread when comm is NULL or
+ * without a failure. Valid until the next call on that communicator or thread; never NULL. */
+HEDDLE_API const char* heddleGetLastError(heddleComm_t comm);
+
+/* Makes a unique id. The calling process becomes the root: it answers the other ranks, and must
+ * live until all of them have left. */
+HEDDLE_API heddleResult_t heddleGetUniqueId(heddleUniqueId* id);
+
+/* Joins rank `rank` of `nranks` to the communicator that `id` names. Blocks until all ranks have
+ * joined or HEDDLE_INIT_TIMEOUT has passed. */
+HEDDLE_API heddleResult_t heddleCommInitRank(heddleComm_t* comm, int nranks, heddleUniqueId id,
+                                             int rank);
+/* The same with options; `config` may be NULL. */
+HEDDLE_API heddleResult_t heddleCommInitRankConfig(heddleComm_t* comm, int nranks,
+                                                   heddleUniqueId id, int rank,
+                                                   const heddleConfig_t* config);
+/* Joins the world that the launcher describes in the environment: torchrun's, Open MPI's, PMIx's or
+ * Slurm's variables, or a world of one when there are none. docs/bootstrap.md lists them. */
+HEDDLE_API heddleResult_t heddleCommInitFromEnvironment(heddleComm_t* comm,
+                                                        const heddleConfig_t* config);
+
+/* Waits for all operations of this rank. The communicator takes no new ones afterwards. */
+HEDDLE_API heddleResult_t heddleCommFinalize(heddleComm_t comm);
+/* Finalizes if that has not been done, leaves and frees. `comm` is invalid afterwards. */
+HEDDLE_API heddleResult_t heddleCommDestroy(heddleComm_t comm);
+/* Ends all operations with heddleAborted, tells the other ranks and frees; returns within 2 s. May
+ * be called while another thread waits in an operation; that thread gets heddleAborted. */
+HEDDLE_API heddleResult_t heddleCommAbort(heddleComm_t comm);
+/* The state of the communicator: heddleSuccess, or the error that ended it. Never blocks. */
+HEDDLE_API heddleResult_t heddleCommGetAsyncError(heddleComm_t comm, heddleResult_t* error);
+
+HEDDLE_API heddleResult_t heddleCommCount(heddleComm_t comm, int* count);
+HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank);
+
+/* Registers a buffer with the network so that operations send from it without a copy. The buffer
+ * must stay mapped until heddleCommDeregister. */
+HEDDLE_API heddleResult_t heddleCommRegister(heddleComm_t comm, void* buffer, size_t bytes,
+                                             void** handle);
+HEDDLE_API heddleResult_t heddleCommDeregister(heddleComm_t comm, void* handle);
+/* Host memory that suits operations best: page aligned, huge pages where the system has them,
+ * already touched. Free with heddleMemFree. */
+HEDDLE_API heddleResult_t heddleMemAlloc(void** pointer, size_t bytes);
+HEDDLE_API heddleResult_t heddleMemFree(void* pointer);
+
+/* Operations. Each blocks until this rank's output is complete and its input may be changed. Each
+ * has an ...Async form that returns at once with a work to wait for. Send and receive buffers are
+ * either the in-place pair that the comment names or do not overlap. `stream` must be NULL for
+ * host buffers. */
+
+/* receive[i] = op over ranks of send[i], i < count. In place: send == receive. */
+HEDDLE_API heddleResult_t heddleAllReduce(const void* send, void* receive, size_t count,
+                                          heddleDataType_t type, heddleRedOp_t op,
+                                          heddleComm_t comm, heddleStream_t stream);
+HEDDLE_API heddleResult_t heddleAllReduceAsync(const void* send, void* receive, size_t count,
+                                               heddleDataType_t type, heddleRedOp_t op,
+                                               heddleComm_t comm, heddleStream_t stream,
+                                               heddleWork_t* work);
+/* receive[r * count + i] = rank r's send[i], i < count. In place: send == receive + rank * count. */
+HEDDLE_API heddleResult_t heddleAllGather(const void* send, void* receive, size_t count,
+                                          heddleDataType_t type, heddleComm_t comm,
+                                          heddleStream_t stream);
+HEDDLE_API heddleResult_t heddleAllGatherAsync(const void* send, void* receive, size_t count,
+                                               heddleDataType_t type, heddleComm_t comm,
+                                               heddleStream_t stream, heddleWork_t* work);
+/* receive[i] = op over ranks of send[rank * count + i], i < count; send holds nranks * count.
+ * In place: receive == send + rank * count. */
+HEDDLE_API heddleResult_t heddleReduceScatter(const void* send, void* receive, size_t count,
+                                              heddleDataType_t type, heddleRedOp_t op,
+                                              heddleComm_t comm, heddleStream_t stream);
+HEDDLE_API heddleResult_t heddleReduceScatterAsync(const void* send, void* receive, size_t count,
+                                                   heddleDataType_t type, heddleRedOp_t op,
+                                                   heddleComm_t comm, heddleStream_t stream,
+                                                   heddleWork_t* work);
+
+/* Waits at most timeout_ms milliseconds (negative: as long as HEDDLE_TIMEOUT allows). Returns
+ * heddleInProgress when the time is over and the work goes on; otherwise the work's result. */
+HEDDLE_API heddleResult_t heddleWorkWait(heddleWork_t work, long timeout_ms);
+/* The work's result, or heddleInProgress; never blocks. */
+HEDDLE_API heddleResult_t heddleWorkTest(heddleWork_t work);
+/* Frees the handle; the operation itself goes on if it has not finished. */
+HEDDLE_API heddleResult_t heddleWorkFree(heddleWork_t work);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HEDDLE_HEDDLE_H_ */

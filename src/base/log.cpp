@@ -1,0 +1,86 @@
+#include "base/log.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "base/fd.hpp"
+
+namespace heddle::base {
+namespace {
+
+struct Sink {
+  std::mutex mutex;
+  UniqueFd file;  // invalid: standard error
+  std::string name;
+};
+
+Sink& sink() {
+  // Never destroyed: threads may log while the process exits.
+  static Sink* const instance = new Sink;
+  return *instance;
+}
+
+std::atomic<LogLevel> current_level{LogLevel::warn};
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+std::string expand(const std::string& pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const bool placeholder = pattern[i] == '%' && i + 1 < pattern.size();
+    if (placeholder && pattern[i + 1] == 'h') {
+      out += host_name();
+      ++i;
+    } else if (placeholder && pattern[i + 1] == 'p') {
+      out += std::to_string(getpid());
+      ++i;
+    } else {
+      out += pattern[i];
+    }
+  }
+  return out;
+}
+
+constexpr std::string_view kLevelNames[] = {"NONE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
+
+}  // namespace
+
+void configure_log(LogLevel level, const std::string& file) {
+  current_level = level;
+  const std::lock_guard lock(sink().mutex);
+  if (file == sink().name) return;
+  UniqueFd opened;
+  if (!file.empty()) {
+    const std::string path = expand(file);
+    opened = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!opened)
+      fail(heddleInvalidArgument, "HEDDLE_LOG_FILE={}: cannot write {}: {}", file, path,
+           errno_text(errno));
+  }
+  sink().file = std::move(opened);
+  sink().name = file;
+}
+
+LogLevel log_level() { return current_level.load(std::memory_order_relaxed); }
+
+void write_log(LogLevel level, std::string_view text) {
+  const int saved = errno;
+  static const std::string host = host_name();
+  const std::string line =
+      fmt::format("{}:{} HEDDLE {} {}\n", host, getpid(), kLevelNames[static_cast<int>(level)], text);
+  const std::lock_guard lock(sink().mutex);
+  const int fd = sink().file ? sink().file.get() : STDERR_FILENO;
+  // A log that cannot be written must not stop the job.
+  [[maybe_unused]] const auto written = write(fd, line.data(), line.size());
+  errno = saved;
+}
+
+}  // namespace heddle::base

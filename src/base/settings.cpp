@@ -1,0 +1,219 @@
+#include "base/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <limits>
+
+#include "base/error.hpp"
+
+namespace heddle::base {
+namespace {
+
+template <typename Number>
+bool parse_number(std::string_view text, Number low, Number high, Number& value) {
+  Number parsed{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  if (!(parsed >= low && parsed <= high)) return false;  // also refuses NaN
+  value = parsed;
+  return true;
+}
+
+bool parse_bool(std::string_view text, bool& value) {
+  if (text == "1" || text == "on" || text == "true" || text == "yes") return value = true, true;
+  if (text == "0" || text == "off" || text == "false" || text == "no") return value = false, true;
+  return false;
+}
+
+bool parse_word(std::string_view text, std::span<const std::string_view> words,
+                std::string& value) {
+  if (std::find(words.begin(), words.end(), text) == words.end()) return false;
+  value = text;
+  return true;
+}
+
+bool parse_size_in(std::string_view text, std::size_t low, std::size_t high, std::size_t& value) {
+  std::size_t parsed = 0;
+  if (!parse_size(text, parsed) || parsed < low || parsed > high) return false;
+  value = parsed;
+  return true;
+}
+
+constexpr std::array<std::string_view, 6> kLogLevels = {"none", "error", "warn",
+                                                        "info", "debug", "trace"};
+constexpr std::array<std::string_view, 5> kAlgorithms = {"auto", "ring", "tree", "one-shot",
+                                                         "two-shot"};
+constexpr std::size_t kKi = 1024;
+constexpr std::size_t kMi = kKi * kKi;
+
+const SettingRow kTable[] = {
+    {"HEDDLE_LOG", "none, error, warn, info, debug or trace",
+     "How much is logged. At info the first lines say version, provider, adapters and algorithm.",
+     [](Settings& s, std::string_view text) {
+       const auto found = std::find(kLogLevels.begin(), kLogLevels.end(), text);
+       if (found == kLogLevels.end()) return false;
+       s.log = static_cast<LogLevel>(found - kLogLevels.begin());
+       return true;
+     },
+     [](const Settings& s) { return std::string(kLogLevels[static_cast<std::size_t>(s.log)]); }},
+    {"HEDDLE_LOG_FILE", "a file's path; %h is the host, %p the process",
+     "Where log lines go instead of standard error.",
+     [](Settings& s, std::string_view text) { return s.log_file = text, true; },
+     [](const Settings& s) { return s.log_file; }},
+    {"HEDDLE_PROVIDER", "auto, or a libfabric provider such as efa, tcp, tcp;ofi_rxm, sockets",
+     "The libfabric provider between hosts. auto takes the best that is usable; any other value is "
+     "taken or fails: there is no fallback.",
+     [](Settings& s, std::string_view text) { return s.provider = text, !text.empty(); },
+     [](const Settings& s) { return s.provider; }},
+    {"HEDDLE_SHM", "0 or 1", "Shared memory between ranks of one host; 0 sends over the fabric.",
+     [](Settings& s, std::string_view text) { return parse_bool(text, s.shm); },
+     [](const Settings& s) { return fmt::format("{:d}", s.shm); }},
+    {"HEDDLE_RMA", "0 or 1",
+     "RDMA writes where the provider has them; 0 uses matched messages everywhere.",
+     [](Settings& s, std::string_view text) { return parse_bool(text, s.rma); },
+     [](const Settings& s) { return fmt::format("{:d}", s.rma); }},
+    {"HEDDLE_IFACE", "comma-separated interface names; a leading ^ excludes them",
+     "Network interfaces that ranks may use, for bootstrap and data.",
+     [](Settings& s, std::string_view text) { return s.iface = text, true; },
+     [](const Settings& s) { return s.iface; }},
+    {"HEDDLE_HOSTID", "any text without spaces",
+     "Identity of this host: ranks with the same text share memory. Empty: found by itself.",
+     [](Settings& s, std::string_view text) { return s.host_id = text, true; },
+     [](const Settings& s) { return s.host_id; }},
+    {"HEDDLE_ALGO", "auto, ring, tree, one-shot or two-shot",
+     "The algorithm of every collective that it can serve; auto chooses by size.",
+     [](Settings& s, std::string_view text) { return parse_word(text, kAlgorithms, s.algo); },
+     [](const Settings& s) { return s.algo; }},
+    {"HEDDLE_CHANNELS", "0 to 16; 0 chooses", "Parallel lanes of one operation.",
+     [](Settings& s, std::string_view text) { return parse_number(text, 0, 16, s.channels); },
+     [](const Settings& s) { return std::to_string(s.channels); }},
+    {"HEDDLE_SLOTS", "4 to 64", "Slots in one pipe from a rank to a rank.",
+     [](Settings& s, std::string_view text) { return parse_number(text, 4, 64, s.slots); },
+     [](const Settings& s) { return std::to_string(s.slots); }},
+    {"HEDDLE_SLOT_BYTES", "0, or 4K to 16M; 0 chooses",
+     "Bytes of one slot: the largest chunk that one move carries.",
+     [](Settings& s, std::string_view text) {
+       return text == "0" ? (s.slot_bytes = 0, true)
+                          : parse_size_in(text, 4 * kKi, 16 * kMi, s.slot_bytes);
+     },
+     [](const Settings& s) { return std::to_string(s.slot_bytes); }},
+    {"HEDDLE_EAGER_BYTES", "0 to 64K",
+     "Messages up to this many bytes go over the fabric without waiting for a receive buffer.",
+     [](Settings& s, std::string_view text) {
+       return parse_size_in(text, 0, 64 * kKi, s.eager_bytes);
+     },
+     [](const Settings& s) { return std::to_string(s.eager_bytes); }},
+    {"HEDDLE_TIMEOUT", "0.1 to 1000000 seconds",
+     "An operation that makes no progress for so long ends with heddleTimeout.",
+     [](Settings& s, std::string_view text) { return parse_number(text, 0.1, 1e6, s.timeout); },
+     [](const Settings& s) { return fmt::format("{:g}", s.timeout); }},
+    {"HEDDLE_INIT_TIMEOUT", "0.1 to 1000000 seconds", "How long a rank waits for all to join.",
+     [](Settings& s, std::string_view text) { return parse_number(text, 0.1, 1e6, s.init_timeout); },
+     [](const Settings& s) { return fmt::format("{:g}", s.init_timeout); }},
+    {"HEDDLE_SPIN", "-1 to 1000000 microseconds; -1 chooses",
+     "How long a waiting rank keeps its core before it yields. Chosen from cores and ranks.",
+     [](Settings& s, std::string_view text) { return parse_number(text, -1, 1000000, s.spin); },
+     [](const Settings& s) { return std::to_string(s.spin); }},
+    {"HEDDLE_ROOT", "host:port",
+     "Where rank 0 listens and the others find it when the environment describes the world. "
+     "Default: MASTER_ADDR and MASTER_PORT + 1.",
+     [](Settings& s, std::string_view text) { return s.root = text, true; },
+     [](const Settings& s) { return s.root; }},
+    {"HEDDLE_SECRET", "any text without spaces",
+     "Shared secret of the ranks when the environment describes the world.",
+     [](Settings& s, std::string_view text) { return s.secret = text, true; },
+     [](const Settings& s) { return std::string(s.secret.empty() ? "" : "(set)"); }},
+};
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substitution, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+void apply(Settings& settings, std::string_view name, std::string_view value,
+           std::string_view source, std::vector<std::string>& warnings) {
+  for (std::size_t i = 0; i < std::size(kTable); ++i) {
+    if (kTable[i].name != name) continue;
+    if (value.empty()) {
+      warnings.push_back(fmt::format("{} is set but empty: its default is used", name));
+      return;
+    }
+    if (!kTable[i].parse(settings, value))
+      fail(heddleInvalidArgument, "{}={}: allowed is {}", name, value, kTable[i].allowed);
+    settings.sources[i] = source;
+    return;
+  }
+  std::vector<std::string_view> names;
+  for (const auto& row : kTable) names.push_back(row.name);
+  warnings.push_back(fmt::format("{} is not a setting of Heddle and is ignored; did you mean {}?",
+                                 name, nearest(name, names)));
+}
+
+}  // namespace
+
+std::span<const SettingRow> settings_table() { return kTable; }
+
+bool parse_size(std::string_view text, std::size_t& value) {
+  std::size_t parsed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc{}) return false;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  int shift = 0;
+  if (unit == "K" || unit == "k") shift = 10;
+  else if (unit == "M" || unit == "m") shift = 20;
+  else if (unit == "G" || unit == "g") shift = 30;
+  else if (!unit.empty()) return false;
+  if (parsed > (std::numeric_limits<std::size_t>::max() >> 1 >> shift)) return false;
+  value = parsed << shift;
+  return true;
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  std::string_view best;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const auto candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+Settings load_settings(const char* const* environment, std::string_view overrides,
+                       std::vector<std::string>& warnings) {
+  Settings settings;
+  settings.sources.assign(std::size(kTable), "default");
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    const auto equals = entry.find('=');
+    if (!entry.starts_with("HEDDLE_") || equals == std::string_view::npos) continue;
+    apply(settings, entry.substr(0, equals), entry.substr(equals + 1), "environment", warnings);
+  }
+  while (!overrides.empty()) {
+    const auto space = overrides.find(' ');
+    const std::string_view entry = overrides.substr(0, space);
+    overrides = space == std::string_view::npos ? "" : overrides.substr(space + 1);
+    if (entry.empty()) continue;
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos)
+      fail(heddleInvalidArgument, "config settings: \"{}\" is not NAME=value", entry);
+    apply(settings, entry.substr(0, equals), entry.substr(equals + 1), "config", warnings);
+  }
+  return settings;
+}
+
+}  // namespace heddle::base

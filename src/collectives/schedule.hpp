@@ -1,0 +1,66 @@
+// A collective as data. An algorithm is a pure function from (shape, rank, channel) to a lane of
+// moves; the executor runs lanes, the verifier proves them, the simulator times them.
+//
+// A buffer holds blocks of `count` elements (base::input_blocks, base::output_blocks). A message
+// runs as rounds: one round covers the same segment of every block, cut into `pieces` chunks. A
+// lane describes one round; rounds follow each other without a barrier. A chunk that is empty
+// because the message is short is skipped by every rank that would have touched it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace heddle::collectives {
+
+// Where a move reads or writes: a block of a local buffer, or the pipe from or to a rank.
+struct End {
+  enum class Where : std::uint8_t { input, output, peer };
+  Where where;
+  int index;  // block of the buffer, or rank of the peer
+
+  bool operator==(const End&) const = default;
+};
+
+constexpr End input(int block) { return {End::Where::input, block}; }
+constexpr End output(int block) { return {End::Where::output, block}; }
+constexpr End peer(int rank) { return {End::Where::peer, rank}; }
+
+// The one kind of move: read chunk `piece` from every source, reduce in the listed order, write the
+// result to every destination, in one pass over memory.
+struct Move {
+  int piece;
+  std::vector<End> sources;
+  std::vector<End> destinations;
+  // The result holds every rank's contribution for the first time: the place where avg divides.
+  bool completes = false;
+};
+
+using Lane = std::vector<Move>;
+
+// What an algorithm is asked for.
+struct Shape {
+  base::Collective collective;
+  int ranks;
+  int channels;
+};
+
+struct Algorithm {
+  std::string_view name;
+  bool (*supports)(base::Collective);
+  // Chunks of one round, over all channels; every channel owns the same number of them.
+  int (*pieces)(const Shape&);
+  // The moves of one rank on one channel, in order. Requires supports(), 1 <= ranks,
+  // 0 <= rank < ranks, 0 <= channel < channels.
+  Lane (*lane)(const Shape&, int rank, int channel);
+};
+
+// All algorithms, in the order of preference for ties.
+std::span<const Algorithm> algorithms();
+// Null when there is none of that name.
+const Algorithm* algorithm_named(std::string_view name);
+
+}  // namespace heddle::collectives

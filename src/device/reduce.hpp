@@ -1,0 +1,32 @@
+// The arithmetic of one move over host memory: any number of sources reduced in the listed order
+// into any number of destinations, in one pass.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/types.hpp"
+
+namespace heddle::device {
+
+struct ReduceTask {
+  std::span<const std::byte* const> sources;  // at least one
+  std::span<std::byte* const> destinations;   // at least one
+  std::size_t count;                          // elements
+  base::DataType type;
+  base::RedOp op;  // ignored with one source and divide_by 1
+  // Divides the result, once, by this many ranks (avg); 1 for nothing. Integers round toward zero.
+  int divide_by = 1;
+  // The destinations whose bit is set are not read again soon: write them around the caches.
+  unsigned streaming = 0;
+};
+
+// Pointers need not be aligned. A destination may be the same memory as a source (never partly).
+// float16 and bfloat16 accumulate in float32 and round once, to nearest even. avg adds like sum.
+// Thread-safe, allocates nothing.
+void reduce(const ReduceTask& task);
+
+// The instruction set that reduce() runs on, for the log: "AVX3", "AVX2", ...
+const char* reduce_target();
+
+}  // namespace heddle::device

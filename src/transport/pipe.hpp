@@ -1,0 +1,81 @@
+// A pipe is a short ring of slots from one rank to one rank on one channel. The sender acquires a
+// slot, fills it and commits; the receiver peeks, reads in place and releases. Messages arrive in
+// the order of the commits. Both ends know the length of the next message from the schedule.
+//
+// Thread rule: each end is used by one thread at a time.
+// Errors: a broken pipe throws base::Error (heddleRemoteError or heddleSystemError) from any verb.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/types.hpp"
+
+namespace heddle::transport {
+
+class SendPipe {
+ public:
+  virtual ~SendPipe() = default;
+  // The next slot, with room for `bytes` (1 to slot_bytes()), or null when none is free yet. Calling
+  // again before commit returns the same slot for the same `bytes`.
+  virtual std::byte* acquire(std::size_t bytes) = 0;
+  // Sends the acquired slot's first `bytes`, the very number that acquire was given.
+  virtual void commit(std::size_t bytes) = 0;
+  // Sends from the caller's memory in place of acquire, fill and commit, without a copy of it.
+  // Nothing when no slot is free yet or this pipe gains nothing from it (then use acquire).
+  // Otherwise a ticket: the memory must not change until sent(ticket).
+  virtual std::optional<std::uint64_t> send_from(const std::byte* data, std::size_t bytes) = 0;
+  virtual bool sent(std::uint64_t ticket) = 0;
+  // Whether send_from should be tried for messages of so many bytes.
+  virtual bool sends_in_place(std::size_t bytes) const = 0;
+  virtual std::size_t slot_bytes() const = 0;
+};
+
+class ReceivePipe {
+ public:
+  virtual ~ReceivePipe() = default;
+  // The next message, of exactly `bytes`, or null when it has not arrived yet. The memory may be
+  // read until release.
+  virtual const std::byte* peek(std::size_t bytes) = 0;
+  virtual void release() = 0;
+  virtual std::size_t slot_bytes() const = 0;
+};
+
+// Names a pipe among all pipes of all communicators of a process.
+struct PipeKey {
+  std::array<std::uint8_t, 16> communicator;  // random, the same on every rank
+  int from;                                   // rank that sends
+  int to;                                     // rank that receives
+  int channel;
+
+  auto operator<=>(const PipeKey&) const = default;
+};
+
+struct PipeOptions {
+  int slots;               // at least 4
+  std::size_t slot_bytes;  // a multiple of 4096
+};
+
+// A way to make pipes between processes. One of each kind per process, shared by communicators;
+// safe to call from several threads.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::string_view name() const = 0;
+  // What another process needs to reach this one; published by the bootstrap.
+  virtual std::string address() const = 0;
+  // Both ends call these, again and again, until the pipe is there: null means "not yet". `peer` is
+  // the other process's address(). Fails when the peer cannot be reached.
+  virtual std::unique_ptr<SendPipe> connect(const std::string& peer, const PipeKey& key,
+                                            const PipeOptions& options) = 0;
+  virtual std::unique_ptr<ReceivePipe> accept(const std::string& peer, const PipeKey& key,
+                                              const PipeOptions& options) = 0;
+  // Lets the transport do its work; cheap when there is none. Callers that wait call it often.
+  virtual void progress() = 0;
+};
+
+}  // namespace heddle::transport

@@ -1,0 +1,110 @@
+// One operation on its way through a plan, over host memory. It never waits: the owner calls
+// advance() until it says done, and decides what to do in between (progress the transport, spin,
+// sleep, give up). Owns no pipe and no buffer; allocates in the constructor alone.
+//
+// Thread rule: one thread at a time. Executions that share a pipe run one after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "executor/plan.hpp"
+#include "executor/rounds.hpp"
+
+namespace heddle::executor {
+
+// Must outlive the operation. In place: all_reduce output == input, all_gather input == output +
+// rank * count, reduce_scatter output == input + rank * count (elements). Otherwise they must not
+// overlap. Input is never written unless it is output too.
+struct Buffers {
+  const std::byte* input;
+  std::byte* output;
+  std::size_t count;  // elements of one block
+  base::DataType type;
+  base::RedOp op;  // ignored by all_gather
+};
+
+class Execution {
+ public:
+  enum class State : std::uint8_t {
+    blocked,  // nothing moved: every lane waits for a peer
+    moved,    // something moved: call again
+    done,     // the output is there and the buffers are the caller's again
+  };
+
+  // `plan` must be bound and outlive this. The execution is done until reset().
+  explicit Execution(const Plan& plan);
+
+  // Starts an operation, whatever became of the one before.
+  void reset(const Buffers& buffers);
+
+  // Moves what can be moved now, up to about kTurnBytes a lane, without waiting. What a broken pipe
+  // throws passes through; then only reset() or destruction may follow.
+  State advance();
+
+  // What the first unfinished lane waits for, for error texts: "data from rank 3 on channel 0,
+  // round 2 of 5, move 4"; "nothing" when done. Rounds and moves count from 1.
+  std::string waiting_for() const;
+  // The rank that waiting_for() names; -1 for none.
+  int waiting_on_rank() const;
+
+  // What one lane may move before the others, the transport and the owner get their turn: some tens
+  // of microseconds, so that network sends of other lanes and aborts are not held up.
+  static constexpr std::size_t kTurnBytes = 256 * 1024;
+  // Outputs larger than this are written around the caches: they would not fit in a core's share of
+  // the last level anyway, and stores that bypass it save reading each line before writing it.
+  static constexpr std::size_t kStreamingBytes = 8 * 1024 * 1024;
+
+ private:
+  struct LaneState {
+    const PlannedLane* plan;
+    std::size_t round;
+    std::uint32_t move;
+    // Of the move under way: sources, destinations and hazards found ready, in that order.
+    std::uint32_t ready;
+    std::uint32_t written;   // destinations in `into`
+    std::uint32_t deferred;  // peers that send in place, after the reduction
+    bool reduced;
+    bool finished;
+    Chunk chunk;  // of the move under way
+    // Parts of pointers_ and tickets_.
+    const std::byte** from;                 // a source each
+    std::byte** into;                       // compact: local outputs and acquired slots
+    std::byte** slots;                      // a destination each, null where it sends in place
+    std::optional<std::uint64_t>* tickets;  // an end each
+  };
+
+  bool run(LaneState& lane);
+  bool run_move(LaneState& lane, const PlannedMove& move);
+  bool gather(LaneState& lane, const PlannedMove& move);
+  bool hazard_passed(LaneState& lane, const Hazard& hazard);
+  void reduce(LaneState& lane, const PlannedMove& move);
+  void hand_over(LaneState& lane, const PlannedMove& move);
+  bool send_in_place(LaneState& lane, const PlannedMove& move);
+  void enter(LaneState& lane);
+  void step(LaneState& lane);
+  bool all_sent();
+  std::byte* local(const PlannedEnd& end, const Chunk& chunk) const;
+
+  const Plan& plan_;
+  Buffers buffers_{};
+  std::size_t element_bytes_ = 1;
+  Rounds cut_{};
+  bool in_place_ = false;
+  bool streaming_ = false;
+  std::size_t unfinished_ = 0;  // lanes
+  std::vector<LaneState> lanes_;
+  // Storage that the lanes' pointers lead into.
+  std::vector<const std::byte*> sources_;
+  std::vector<std::byte*> destinations_;
+  std::vector<std::optional<std::uint64_t>> tickets_;
+  // The newest ticket of each of the plan's send pipes.
+  std::vector<std::optional<std::uint64_t>> last_tickets_;
+  bool tickets_out_ = false;
+};
+
+}  // namespace heddle::executor

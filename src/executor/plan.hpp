@@ -1,0 +1,111 @@
+// A rank's lanes of one (collective, algorithm, channels), made once: which pipes they need, and,
+// once bound to those, flat arrays with everything resolved that does not depend on the buffers.
+// Made, asked and bound by one thread; then constant and shared by any number of executions.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collectives/schedule.hpp"
+#include "transport/pipe.hpp"
+
+namespace heddle::executor {
+
+struct PipeNeed {
+  enum class Direction : std::uint8_t { send, receive };
+  int peer;
+  int channel;
+  Direction direction;
+
+  auto operator<=>(const PipeNeed&) const = default;
+};
+
+// The pipes of a communicator, which owns them and keeps them for as long as the plan is used.
+class PipeTable {
+ public:
+  virtual ~PipeTable() = default;
+  virtual transport::SendPipe& to(int peer, int channel) = 0;
+  virtual transport::ReceivePipe& from(int peer, int channel) = 0;
+};
+
+// collectives::End with its pipe.
+struct PlannedEnd {
+  collectives::End::Where where;
+  // Of a peer to send to: the plain value lies in local memory too, whence the pipe may send it.
+  bool may_send_in_place;
+  // Of an output: nothing in the lane reads or sends this chunk later.
+  bool last_use;
+  int index;                     // block, or rank of the peer
+  std::uint32_t send_pipe;       // index into Plan::send_pipes() of a peer to send to
+  transport::SendPipe* to;       // of a peer among the destinations
+  transport::ReceivePipe* from;  // of a peer among the sources
+};
+
+// A chunk that a move writes may still be leaving by an earlier send in place.
+struct Hazard {
+  std::uint32_t end;   // of the sending end, index into PlannedLane::ends
+  bool only_in_place;  // what was sent was input: the same memory only in an in-place operation
+};
+
+// collectives::Move with its ends in the lane's flat arrays: sources, then destinations, then
+// hazards, each a range that starts where the one before ends.
+struct PlannedMove {
+  std::uint32_t piece;
+  std::uint32_t first_end;
+  std::uint32_t sources;
+  std::uint32_t destinations;
+  std::uint32_t first_hazard;
+  std::uint32_t hazards;
+  bool completes;
+  // Index into ends of the local chunk that sends in place read, when an end may do so.
+  std::uint32_t sent_from;
+};
+
+struct PlannedLane {
+  int channel;
+  std::vector<PlannedMove> moves;
+  std::vector<PlannedEnd> ends;
+  std::vector<Hazard> hazards;
+  std::uint32_t most_sources = 0;
+  std::uint32_t most_destinations = 0;
+};
+
+class Plan {
+ public:
+  // Every rank must give the same slot_bytes: it decides the rounds. At least kPieceAlign.
+  Plan(const collectives::Algorithm& algorithm, const collectives::Shape& shape, int rank,
+       std::size_t slot_bytes);
+
+  // What to open before bind(): sorted, each once.
+  std::span<const PipeNeed> needs() const { return needs_; }
+  // Takes every needed pipe from the table. Their slots must hold slot_bytes.
+  void bind(PipeTable& pipes);
+
+  bool bound() const { return bound_; }
+  const collectives::Shape& shape() const { return shape_; }
+  int rank() const { return rank_; }
+  std::size_t pieces() const { return pieces_; }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+  std::span<const PlannedLane> lanes() const { return lanes_; }
+  struct SendEnd {
+    transport::SendPipe* pipe;
+    int peer;
+    int channel;
+  };
+  std::span<const SendEnd> send_pipes() const { return send_pipes_; }
+
+ private:
+  collectives::Shape shape_;
+  int rank_;
+  std::size_t pieces_;
+  std::size_t slot_bytes_;
+  bool bound_ = false;
+  std::vector<PlannedLane> lanes_;
+  std::vector<PipeNeed> needs_;
+  std::vector<SendEnd> send_pipes_;
+};
+
+}  // namespace heddle::executor

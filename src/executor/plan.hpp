@@ -34,14 +34,15 @@ class PipeTable {
 // collectives::End with its pipe.
 struct PlannedEnd {
   collectives::End::Where where;
-  // Of a peer to send to: the plain value lies in local memory too, whence the pipe may send it.
+  // Of a peer among the destinations: what it gets lies in local memory too (PlannedMove::stage),
+  // and the pipe may send it from there.
   bool may_send_in_place;
-  // Of an output: nothing in the lane reads or sends this chunk later.
+  // Of an output: no later move of the lane reads this chunk.
   bool last_use;
-  int index;                     // block, or rank of the peer
-  std::uint32_t send_pipe;       // index into Plan::send_pipes() of a peer to send to
-  transport::SendPipe* to;       // of a peer among the destinations
-  transport::ReceivePipe* from;  // of a peer among the sources
+  int index;                               // block, or rank of the peer
+  std::uint32_t need;                      // of a peer: its pipe's index in Plan::needs()
+  transport::SendPipe* to = nullptr;       // of a peer among the destinations
+  transport::ReceivePipe* from = nullptr;  // of a peer among the sources
 };
 
 // A chunk that a move writes may still be leaving by an earlier send in place.
@@ -50,8 +51,7 @@ struct Hazard {
   bool only_in_place;  // what was sent was input: the same memory only in an in-place operation
 };
 
-// collectives::Move with its ends in the lane's flat arrays: sources, then destinations, then
-// hazards, each a range that starts where the one before ends.
+// collectives::Move with its ends in the lane's flat arrays: sources, then destinations.
 struct PlannedMove {
   std::uint32_t piece;
   std::uint32_t first_end;
@@ -59,9 +59,8 @@ struct PlannedMove {
   std::uint32_t destinations;
   std::uint32_t first_hazard;
   std::uint32_t hazards;
+  std::uint32_t stage;  // the local end whose chunk is sent in place, where an end may do so
   bool completes;
-  // Index into ends of the local chunk that sends in place read, when an end may do so.
-  std::uint32_t sent_from;
 };
 
 struct PlannedLane {
@@ -90,12 +89,8 @@ class Plan {
   std::size_t pieces() const { return pieces_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
   std::span<const PlannedLane> lanes() const { return lanes_; }
-  struct SendEnd {
-    transport::SendPipe* pipe;
-    int peer;
-    int channel;
-  };
-  std::span<const SendEnd> send_pipes() const { return send_pipes_; }
+  // The bound pipe of a need whose direction is send, else null.
+  transport::SendPipe* send_pipe(std::size_t need) const { return send_pipes_[need]; }
 
  private:
   collectives::Shape shape_;
@@ -105,7 +100,7 @@ class Plan {
   bool bound_ = false;
   std::vector<PlannedLane> lanes_;
   std::vector<PipeNeed> needs_;
-  std::vector<SendEnd> send_pipes_;
+  std::vector<transport::SendPipe*> send_pipes_;  // one a need
 };
 
 }  // namespace heddle::executor

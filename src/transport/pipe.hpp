@@ -29,6 +29,8 @@ class SendPipe {
   // Nothing when no slot is free yet or this pipe gains nothing from it (then use acquire).
   // Otherwise a ticket: the memory must not change until sent(ticket).
   virtual std::optional<std::uint64_t> send_from(const std::byte* data, std::size_t bytes) = 0;
+  // Whether the ticket's memory may change. Comes true without any verb of the receiver's (it has a
+  // slot already), and then it is true of every earlier ticket of the pipe.
   virtual bool sent(std::uint64_t ticket) = 0;
   // Whether send_from should be tried for messages of so many bytes.
   virtual bool sends_in_place(std::size_t bytes) const = 0;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/types.hpp"
@@ -46,8 +47,8 @@ class Execution {
   // throws passes through; then only reset() or destruction may follow.
   State advance();
 
-  // What the first unfinished lane waits for, for error texts: "data from rank 3 on channel 0,
-  // round 2 of 5, move 4"; "nothing" when done. Rounds and moves count from 1.
+  // What the first unfinished lane waits for, after blocked, for error texts: "data from rank 3 on
+  // channel 0, round 2 of 5, move 4"; "nothing" when done. Rounds and moves count from 1.
   std::string waiting_for() const;
   // The rank that waiting_for() names; -1 for none.
   int waiting_on_rank() const;
@@ -64,18 +65,26 @@ class Execution {
     const PlannedLane* plan;
     std::size_t round;
     std::uint32_t move;
-    // Of the move under way: sources, destinations and hazards found ready, in that order.
-    std::uint32_t ready;
+    // Of the move under way.
+    Chunk chunk;
+    std::uint32_t ready;     // sources, destinations and hazards found ready, in that order
     std::uint32_t written;   // destinations in `into`
-    std::uint32_t deferred;  // peers that send in place, after the reduction
+    std::uint32_t deferred;  // peers that send in place, once the reduction is done
+    std::uint32_t sending;   // destinations that need no more sending in place
     bool reduced;
     bool finished;
-    Chunk chunk;  // of the move under way
-    // Parts of pointers_ and tickets_.
+    // Parts of the execution's arrays.
     const std::byte** from;                 // a source each
-    std::byte** into;                       // compact: local outputs and acquired slots
+    std::byte** into;                       // what the reduction writes: outputs and slots
     std::byte** slots;                      // a destination each, null where it sends in place
     std::optional<std::uint64_t>* tickets;  // an end each
+  };
+  // Whom and what an unfinished operation waits for.
+  struct Wait {
+    std::string_view what;
+    int rank;
+    int channel;
+    const LaneState* lane;
   };
 
   bool run(LaneState& lane);
@@ -83,12 +92,15 @@ class Execution {
   bool gather(LaneState& lane, const PlannedMove& move);
   bool hazard_passed(LaneState& lane, const Hazard& hazard);
   void reduce(LaneState& lane, const PlannedMove& move);
+  bool divides(const PlannedMove& move) const;
+  unsigned streaming_mask(const LaneState& lane, const PlannedMove& move) const;
   void hand_over(LaneState& lane, const PlannedMove& move);
   bool send_in_place(LaneState& lane, const PlannedMove& move);
   void enter(LaneState& lane);
-  void step(LaneState& lane);
   bool all_sent();
-  std::byte* local(const PlannedEnd& end, const Chunk& chunk) const;
+  std::byte* output_chunk(const PlannedEnd& end, const Chunk& chunk) const;
+  const std::byte* local_chunk(const PlannedEnd& end, const Chunk& chunk) const;
+  Wait wait() const;
 
   const Plan& plan_;
   Buffers buffers_{};
@@ -102,7 +114,7 @@ class Execution {
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> destinations_;
   std::vector<std::optional<std::uint64_t>> tickets_;
-  // The newest ticket of each of the plan's send pipes.
+  // The newest ticket of each pipe, one a need of the plan.
   std::vector<std::optional<std::uint64_t>> last_tickets_;
   bool tickets_out_ = false;
 };

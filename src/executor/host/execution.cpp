@@ -1,0 +1,312 @@
+#include "executor/host/execution.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "device/reduce.hpp"
+
+namespace heddle::executor {
+
+using Where = collectives::End::Where;
+
+namespace {
+
+bool is_in_place(const Buffers& buffers, const collectives::Shape& shape, int rank,
+                 std::size_t element_bytes) {
+  const std::size_t block = static_cast<std::size_t>(rank) * buffers.count * element_bytes;
+  switch (shape.collective) {
+    case base::Collective::all_reduce: return buffers.output == buffers.input;
+    case base::Collective::all_gather: return buffers.output + block == buffers.input;
+    case base::Collective::reduce_scatter: return buffers.output == buffers.input + block;
+  }
+  return false;
+}
+
+}  // namespace
+
+Execution::Execution(const Plan& plan) : plan_(plan), last_tickets_(plan.needs().size()) {
+  HEDDLE_ASSERT(plan.bound(), "rank {}", plan.rank());
+  std::size_t sources = 0, destinations = 0, ends = 0;
+  for (const PlannedLane& lane : plan.lanes()) {
+    sources += lane.most_sources;
+    destinations += 2 * lane.most_destinations;
+    ends += lane.ends.size();
+  }
+  sources_.resize(sources);
+  destinations_.resize(destinations);
+  tickets_.resize(ends);
+  sources = destinations = ends = 0;
+  for (const PlannedLane& lane : plan.lanes()) {
+    LaneState state{};
+    state.plan = &lane;
+    state.finished = true;
+    state.from = sources_.data() + sources;
+    state.into = destinations_.data() + destinations;
+    state.slots = state.into + lane.most_destinations;
+    state.tickets = tickets_.data() + ends;
+    lanes_.push_back(state);
+    sources += lane.most_sources;
+    destinations += 2 * lane.most_destinations;
+    ends += lane.ends.size();
+  }
+}
+
+void Execution::reset(const Buffers& buffers) {
+  buffers_ = buffers;
+  element_bytes_ = base::size_of(buffers.type);
+  HEDDLE_ASSERT(element_bytes_ != 0, "type {}", static_cast<int>(buffers.type));
+  const collectives::Shape& shape = plan_.shape();
+  cut_ = cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(), plan_.slot_bytes());
+  in_place_ = is_in_place(buffers, shape, plan_.rank(), element_bytes_);
+  const auto blocks = static_cast<std::size_t>(base::output_blocks(shape.collective, shape.ranks));
+  streaming_ = blocks * buffers.count * element_bytes_ > kStreamingBytes;
+  if (tickets_out_) std::fill(last_tickets_.begin(), last_tickets_.end(), std::nullopt);
+  tickets_out_ = false;
+  unfinished_ = lanes_.size();
+  for (LaneState& lane : lanes_) {
+    lane.finished = false;
+    lane.round = 0;
+    lane.move = 0;
+    enter(lane);
+  }
+}
+
+Execution::State Execution::advance() {
+  bool moved = false;
+  for (LaneState& lane : lanes_) {
+    if (!lane.finished && run(lane)) moved = true;
+  }
+  if (unfinished_ == 0 && all_sent()) return State::done;
+  return moved ? State::moved : State::blocked;
+}
+
+// Makes the lane's position the first one, from where it stands, with something to move.
+void Execution::enter(LaneState& lane) {
+  const auto moves = static_cast<std::uint32_t>(lane.plan->moves.size());
+  lane.ready = lane.written = lane.deferred = lane.sending = 0;
+  lane.reduced = false;
+  for (; lane.round < cut_.rounds; ++lane.round, lane.move = 0) {
+    for (; lane.move < moves; ++lane.move) {
+      const std::size_t piece = lane.plan->moves[lane.move].piece;
+      lane.chunk = chunk_of(cut_, buffers_.count, lane.round, piece);
+      if (lane.chunk.count != 0) return;
+    }
+  }
+  lane.finished = true;
+  --unfinished_;
+}
+
+bool Execution::run(LaneState& lane) {
+  std::size_t bytes = 0;
+  bool moved = false;
+  while (!lane.finished && bytes < kTurnBytes) {
+    const std::uint32_t before = lane.ready + lane.sending + lane.reduced;
+    if (!run_move(lane, lane.plan->moves[lane.move])) {
+      return moved || lane.ready + lane.sending + lane.reduced != before;
+    }
+    moved = true;
+    bytes += lane.chunk.count * element_bytes_;
+    ++lane.move;
+    enter(lane);
+  }
+  return moved;
+}
+
+bool Execution::run_move(LaneState& lane, const PlannedMove& move) {
+  if (!lane.reduced) {
+    if (!gather(lane, move)) return false;
+    reduce(lane, move);
+    hand_over(lane, move);
+    lane.reduced = true;
+  }
+  return lane.deferred == 0 || send_in_place(lane, move);
+}
+
+// Finds every end of the move, starting after those found by earlier calls. What was peeked or
+// acquired stays so, and no other lane uses the pipe.
+bool Execution::gather(LaneState& lane, const PlannedMove& move) {
+  const PlannedEnd* ends = lane.plan->ends.data() + move.first_end;
+  const std::size_t bytes = lane.chunk.count * element_bytes_;
+  const std::uint32_t to = move.sources + move.destinations;
+  for (; lane.ready < move.sources; ++lane.ready) {
+    const PlannedEnd& end = ends[lane.ready];
+    const std::byte* data =
+        end.where == Where::peer ? end.from->peek(bytes) : local_chunk(end, lane.chunk);
+    if (data == nullptr) return false;
+    lane.from[lane.ready] = data;
+  }
+  for (; lane.ready < to; ++lane.ready) {
+    const PlannedEnd& end = ends[lane.ready];
+    std::byte*& slot = lane.slots[lane.ready - move.sources];
+    if (end.where != Where::peer) {
+      slot = output_chunk(end, lane.chunk);
+      // In place, the copy of a chunk onto itself.
+      if (slot == lane.from[0] && move.sources == 1 && !divides(move)) continue;
+    } else if (end.may_send_in_place && end.to->sends_in_place(bytes)) {
+      slot = nullptr;
+      ++lane.deferred;
+      continue;
+    } else {
+      slot = end.to->acquire(bytes);
+      if (slot == nullptr) return false;
+    }
+    lane.into[lane.written++] = slot;
+  }
+  for (; lane.ready < to + move.hazards; ++lane.ready) {
+    const Hazard& hazard = lane.plan->hazards[move.first_hazard + lane.ready - to];
+    if (!hazard_passed(lane, hazard)) return false;
+  }
+  return true;
+}
+
+bool Execution::hazard_passed(LaneState& lane, const Hazard& hazard) {
+  if (hazard.only_in_place && !in_place_) return true;
+  std::optional<std::uint64_t>& ticket = lane.tickets[hazard.end];
+  if (ticket && !lane.plan->ends[hazard.end].to->sent(*ticket)) return false;
+  ticket.reset();
+  return true;
+}
+
+void Execution::reduce(LaneState& lane, const PlannedMove& move) {
+  if (lane.written == 0) return;
+  device::reduce({.sources = {lane.from, move.sources},
+                  .destinations = {lane.into, lane.written},
+                  .count = lane.chunk.count,
+                  .type = buffers_.type,
+                  .op = buffers_.op,
+                  .divide_by = divides(move) ? plan_.shape().ranks : 1,
+                  .streaming = streaming_ ? streaming_mask(lane, move) : 0});
+}
+
+bool Execution::divides(const PlannedMove& move) const {
+  return move.completes && buffers_.op == heddleAvg && plan_.shape().ranks > 1;
+}
+
+// Outputs that nobody reads soon: not a later move, not the network, and not this very move, which
+// brought the lines into the cache if it reads them.
+unsigned Execution::streaming_mask(const LaneState& lane, const PlannedMove& move) const {
+  const std::uint32_t first = move.first_end + move.sources;
+  unsigned mask = 0;
+  std::uint32_t index = 0;  // in lane.into
+  for (std::uint32_t i = 0; i < move.destinations && index < lane.written && index < 32; ++i) {
+    const std::byte* slot = lane.slots[i];
+    if (slot != lane.into[index]) continue;
+    const PlannedEnd& end = lane.plan->ends[first + i];
+    const bool sent = lane.deferred != 0 && first + i == move.stage;
+    const bool read =
+        std::find(lane.from, lane.from + move.sources, slot) != lane.from + move.sources;
+    if (end.where == Where::output && end.last_use && !sent && !read) mask |= 1U << index;
+    ++index;
+  }
+  return mask;
+}
+
+// Commits first: somebody waits for the data, while free slots are a matter of luck.
+void Execution::hand_over(LaneState& lane, const PlannedMove& move) {
+  const PlannedEnd* ends = lane.plan->ends.data() + move.first_end;
+  const std::size_t bytes = lane.chunk.count * element_bytes_;
+  for (std::uint32_t i = 0; i < move.destinations; ++i) {
+    const PlannedEnd& end = ends[move.sources + i];
+    if (end.where != Where::peer || lane.slots[i] == nullptr) continue;
+    end.to->commit(bytes);
+    lane.tickets[move.first_end + move.sources + i].reset();
+  }
+  for (std::uint32_t i = 0; i < move.sources; ++i) {
+    if (ends[i].where == Where::peer) ends[i].from->release();
+  }
+}
+
+// The output chunk, or the lone local source, is sent from where it lies. It must not change until
+// the ticket is through: schedules write an output chunk once, and where a later move does write
+// memory that was sent from (in place, a result over an input), its hazards make it wait.
+bool Execution::send_in_place(LaneState& lane, const PlannedMove& move) {
+  const std::byte* data = local_chunk(lane.plan->ends[move.stage], lane.chunk);
+  const std::size_t bytes = lane.chunk.count * element_bytes_;
+  for (; lane.sending < move.destinations; ++lane.sending) {
+    const std::uint32_t at = move.first_end + move.sources + lane.sending;
+    const PlannedEnd& end = lane.plan->ends[at];
+    if (lane.slots[lane.sending] != nullptr) continue;
+    const std::optional<std::uint64_t> ticket = end.to->send_from(data, bytes);
+    lane.tickets[at] = ticket;
+    if (ticket) {
+      last_tickets_[end.need] = ticket;
+      tickets_out_ = true;
+      continue;
+    }
+    std::byte* slot = end.to->acquire(bytes);
+    if (slot == nullptr) return false;
+    device::reduce({.sources = {&data, 1},
+                    .destinations = {&slot, 1},
+                    .count = lane.chunk.count,
+                    .type = buffers_.type,
+                    .op = buffers_.op});
+    end.to->commit(bytes);
+  }
+  return true;
+}
+
+// Tickets of a pipe come through in order, so that the newest stands for all.
+bool Execution::all_sent() {
+  if (!tickets_out_) return true;
+  for (std::size_t need = 0; need < last_tickets_.size(); ++need) {
+    if (!last_tickets_[need]) continue;
+    if (!plan_.send_pipe(need)->sent(*last_tickets_[need])) return false;
+    last_tickets_[need].reset();
+  }
+  tickets_out_ = false;
+  return true;
+}
+
+std::byte* Execution::output_chunk(const PlannedEnd& end, const Chunk& chunk) const {
+  const std::size_t block = static_cast<std::size_t>(end.index) * buffers_.count;
+  return buffers_.output + (block + chunk.offset) * element_bytes_;
+}
+
+const std::byte* Execution::local_chunk(const PlannedEnd& end, const Chunk& chunk) const {
+  if (end.where == Where::output) return output_chunk(end, chunk);
+  const std::size_t block = static_cast<std::size_t>(end.index) * buffers_.count;
+  return buffers_.input + (block + chunk.offset) * element_bytes_;
+}
+
+Execution::Wait Execution::wait() const {
+  for (const LaneState& lane : lanes_) {
+    if (lane.finished) continue;
+    const PlannedMove& move = lane.plan->moves[lane.move];
+    const std::uint32_t to = move.sources + move.destinations;
+    const PlannedEnd* ends = lane.plan->ends.data();
+    const int channel = lane.plan->channel;
+    if (lane.reduced) {
+      return {"a free slot to", ends[move.first_end + move.sources + lane.sending].index, channel,
+              &lane};
+    }
+    if (lane.ready >= to) {
+      const Hazard& hazard = lane.plan->hazards[move.first_hazard + lane.ready - to];
+      return {"the end of an earlier send to", ends[hazard.end].index, channel, &lane};
+    }
+    const PlannedEnd& end = ends[move.first_end + lane.ready];
+    if (end.where != Where::peer) return {"its turn", -1, channel, &lane};
+    return {lane.ready < move.sources ? "data from" : "a free slot to", end.index, channel, &lane};
+  }
+  for (std::size_t need = 0; need < last_tickets_.size(); ++need) {
+    if (!last_tickets_[need]) continue;
+    const PipeNeed& pipe = plan_.needs()[need];
+    return {"the last send to", pipe.peer, pipe.channel, nullptr};
+  }
+  return {"nothing", -1, -1, nullptr};
+}
+
+std::string Execution::waiting_for() const {
+  const Wait wait = this->wait();
+  std::string text(wait.what);
+  if (wait.rank >= 0) text += fmt::format(" rank {}", wait.rank);
+  if (wait.channel >= 0) text += fmt::format(" on channel {}", wait.channel);
+  if (wait.lane != nullptr) {
+    text += fmt::format(", round {} of {}, move {}", wait.lane->round + 1, cut_.rounds,
+                        wait.lane->move + 1);
+  }
+  return text;
+}
+
+int Execution::waiting_on_rank() const { return wait().rank; }
+
+}  // namespace heddle::executor

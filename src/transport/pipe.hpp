@@ -47,9 +47,14 @@ class ReceivePipe {
   virtual std::size_t slot_bytes() const = 0;
 };
 
+// Random, the same on every rank of a communicator.
+using CommunicatorId = std::array<std::uint8_t, 16>;
+// Known to the ranks of a communicator only: proves who connects.
+using PipeSecret = std::array<std::uint8_t, 32>;
+
 // Names a pipe among all pipes of all communicators of a process.
 struct PipeKey {
-  std::array<std::uint8_t, 16> communicator;  // random, the same on every rank
+  CommunicatorId communicator;
   int from;                                   // rank that sends
   int to;                                     // rank that receives
   int channel;
@@ -70,6 +75,9 @@ class Transport {
   virtual std::string_view name() const = 0;
   // What another process needs to reach this one; published by the bootstrap.
   virtual std::string address() const = 0;
+  // Pipes of a communicator are made between add_secret and remove_secret only.
+  virtual void add_secret(const CommunicatorId& communicator, const PipeSecret& secret) = 0;
+  virtual void remove_secret(const CommunicatorId& communicator) = 0;
   // Both ends call these, again and again, until the pipe is there: null means "not yet". `peer` is
   // the other process's address(). Fails when the peer cannot be reached.
   virtual std::unique_ptr<SendPipe> connect(const std::string& peer, const PipeKey& key,

@@ -1,5 +1,6 @@
 # Flags that every target of the project shares.
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                    $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
 option(HEDDLE_WERROR "Treat warnings as errors" OFF)
 if(HEDDLE_WERROR)
   add_compile_options(-Werror)

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Who may know whom in src/ (docs/design.md), read from the #include lines; and which names may
+stand where: a provider's in one file, a GPU vendor's in that vendor's folders."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SRC = ROOT / "src"
+
+# Folder of src/ -> the folders that its files may include.
+MAY_KNOW = {
+    "base": {"base"},
+    "topology": {"base", "topology"},
+    "collectives": {"base", "topology", "collectives"},
+    "device": {"base", "topology", "device"},
+    "transport": {"base", "topology", "transport"},
+    "executor": {"base", "topology", "collectives", "device", "transport", "executor"},
+    "communicator": {"base", "topology", "collectives", "device", "transport", "executor",
+                     "communicator"},
+    "simulator": {"base", "topology", "collectives", "simulator"},
+}
+
+# Outside libraries and system interfaces -> the only place below src/ that may include them.
+OUTSIDE = {
+    r"rdma/": "transport/fabric/",
+    r"hwloc": "topology/",
+    r"hwy/": "device/",
+    r"mpi\.h": None,
+    r"cuda|nccl|nrt": "VENDOR",
+}
+VENDOR_FOLDER = re.compile(r"^(device|executor)/(cuda|neuron)/")
+VENDOR_NAME = re.compile(r"cuda|neuron", re.IGNORECASE)
+PROVIDER_FILE = re.compile(r"^transport/fabric/provider\.[ch]pp$")
+PROVIDER_LITERAL = re.compile(r'"(?:efa|tcp|sockets|net)(?:;[a-z_]+)*"')
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>|(\w+))')
+COMMENT = re.compile(r"//.*|/\*.*?\*/")
+
+
+def include_faults(place, line):
+    match = INCLUDE.match(line)
+    if not match:
+        return
+    quoted, angled, macro = match.groups()
+    if macro:  # Highway's foreach_target.h works through a macro
+        if not place.startswith("device/"):
+            yield f"includes through the macro {macro}, which hides what it knows"
+        return
+    name = quoted or angled
+    folder = place.split("/")[0]
+    known = name.split("/")[0]
+    if quoted and known in MAY_KNOW:
+        if known not in MAY_KNOW[folder]:
+            yield f'includes "{name}": {folder}/ may know only {sorted(MAY_KNOW[folder])}'
+        if not (SRC / name).exists():
+            yield f'includes "{name}", which is not there'
+    elif quoted and known not in ("heddle", "hwy"):  # Highway's own spelling is quoted
+        yield f'includes "{name}": write "folder/file.hpp" from src/, or <...> for other libraries'
+    for pattern, where in OUTSIDE.items():
+        if known != "heddle" and not (quoted and known in MAY_KNOW) and re.match(pattern, name):
+            allowed = VENDOR_FOLDER.match(place) if where == "VENDOR" else (
+                where is not None and place.startswith(where))
+            if not allowed:
+                yield f"includes <{name}>, which belongs to {where or 'no file of src/'}"
+
+
+def name_faults(place, line):
+    code = COMMENT.sub("", line)
+    if not PROVIDER_FILE.match(place):
+        for literal in PROVIDER_LITERAL.findall(code):
+            yield f"names the provider {literal}, which belongs to transport/fabric/provider.*"
+    if not VENDOR_FOLDER.match(place) and VENDOR_NAME.search(code):
+        yield f"names a vendor, which belongs to device/<vendor>/ and executor/<vendor>/"
+
+
+def faults():
+    for path in sorted(SRC.rglob("*.[ch]*")):
+        place = path.relative_to(SRC).as_posix()
+        folder = place.split("/")[0]
+        if "/" not in place or folder not in MAY_KNOW:
+            yield f"src/{place}: not in a folder that this test knows; add it to MAY_KNOW"
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for fault in (*include_faults(place, line), *name_faults(place, line)):
+                yield f"src/{place}:{number}: {fault}"
+
+
+# Lines that must be found at fault, so that this test cannot go blind.
+MUST_FAIL = [
+    ("collectives/ring.cpp", '#include "transport/pipe.hpp"'),
+    ("transport/pipe.hpp", '#include "collectives/schedule.hpp"'),
+    ("base/log.cpp", '#include "topology/host.hpp"'),
+    ("communicator/communicator.cpp", "#include <rdma/fabric.h>"),
+    ("communicator/bootstrap.cpp", "#include <mpi.h>"),
+    ("executor/host.cpp", '  if (provider == "tcp;ofi_rxm") return;'),
+    ("device/reduce.cpp", "  load_cuda();"),
+    ("device/reduce.cpp", '#include "reduce.hpp"'),
+]
+
+
+def main():
+    blind = [f"{place}: {line}" for place, line in MUST_FAIL
+             if not [*include_faults(place, line), *name_faults(place, line)]]
+    for line in blind:
+        print(f"this test no longer sees the fault in {line}")
+    found = list(faults())
+    for fault in found:
+        print(fault)
+    return 1 if found or blind else 0
+
+
+sys.exit(main())

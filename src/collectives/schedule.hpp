@@ -3,8 +3,9 @@
 //
 // A buffer holds blocks of `count` elements (base::input_blocks, base::output_blocks). A message
 // runs as rounds: one round covers the same segment of every block, cut into `pieces` chunks. A
-// lane describes one round; rounds follow each other without a barrier. A chunk that is empty
-// because the message is short is skipped by every rank that would have touched it.
+// lane describes one round; rounds follow each other without a barrier. Channel c owns the c-th of
+// `channels` equal ranges of pieces and touches no other. A chunk that is empty because the message
+// is short is skipped by every rank that would have touched it.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ struct Shape {
 struct Algorithm {
   std::string_view name;
   bool (*supports)(base::Collective);
-  // Chunks of one round, over all channels; every channel owns the same number of them.
+  // Chunks of one round, over all channels: a multiple of the number of channels.
   int (*pieces)(const Shape&);
   // The moves of one rank on one channel, in order. Requires supports(), 1 <= ranks,
   // 0 <= rank < ranks, 0 <= channel < channels.

@@ -1,0 +1,25 @@
+// The algorithms, one a file. Outside this folder they are found by name (schedule.hpp).
+#pragma once
+
+#include "collectives/schedule.hpp"
+
+namespace heddle::collectives {
+
+extern const Algorithm kRing;
+extern const Algorithm kTree;
+extern const Algorithm kOneShot;
+extern const Algorithm kTwoShot;
+
+// A world of one contacts nobody: every piece of the channel from the input to the output. The
+// single contribution is complete where it is read.
+inline Lane lane_of_one(const Shape& shape, int pieces_per_channel, int channel) {
+  Lane lane;
+  for (int i = 0; i < pieces_per_channel; ++i)
+    lane.push_back({.piece = channel * pieces_per_channel + i,
+                    .sources = {input(0)},
+                    .destinations = {output(0)},
+                    .completes = base::reduces(shape.collective)});
+  return lane;
+}
+
+}  // namespace heddle::collectives

@@ -1,0 +1,117 @@
+#include "collectives/select.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "base/error.hpp"
+
+namespace heddle::collectives {
+namespace {
+
+constexpr auto kAllReduce = base::Collective::all_reduce;
+constexpr auto kAllGather = base::Collective::all_gather;
+constexpr auto kReduceScatter = base::Collective::reduce_scatter;
+constexpr int kMany = std::numeric_limits<int>::max();
+constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t KiB = 1024;
+constexpr std::size_t MiB = 1024 * KiB;
+
+// First guesses, from the prices in the algorithms' files; to be replaced by measurements.
+constexpr std::array kTable{
+    SelectionRow{kAllReduce, Reach::local, 1, 8, 8 * KiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Reach::local, 3, 8, kAny, "two-shot", 1},
+    SelectionRow{kAllReduce, Reach::local, 9, kMany, 256 * KiB, "tree", 1},
+    SelectionRow{kAllReduce, Reach::local, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kAllGather, Reach::local, 1, 8, 64 * KiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::local, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kReduceScatter, Reach::local, 1, 8, 64 * KiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Reach::local, 1, kMany, kAny, "ring", 1},
+
+    SelectionRow{kAllReduce, Reach::fabric, 1, 4, 16 * KiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 3, 8, 256 * KiB, "two-shot", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * MiB, "tree", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 33, kMany, 8 * MiB, "tree", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, 16 * MiB, "ring", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, kAny, "ring", 2},
+    SelectionRow{kAllGather, Reach::fabric, 1, 8, 64 * KiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::fabric, 1, kMany, 16 * MiB, "ring", 1},
+    SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 2},
+    SelectionRow{kReduceScatter, Reach::fabric, 1, 8, 64 * KiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, 16 * MiB, "ring", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 2},
+};
+
+std::string_view name_of(Reach reach) { return reach == Reach::local ? "local" : "fabric"; }
+
+std::string bytes_text(std::size_t bytes) {
+  if (bytes == kAny) return "any size";
+  if (bytes % MiB == 0) return fmt::format("up to {} MiB", bytes / MiB);
+  if (bytes % KiB == 0) return fmt::format("up to {} KiB", bytes / KiB);
+  return fmt::format("up to {} B", bytes);
+}
+
+std::string row_text(const SelectionRow& row) {
+  const std::string ranks = row.max_ranks == kMany
+                                ? fmt::format("{} or more", row.min_ranks)
+                                : fmt::format("{} to {}", row.min_ranks, row.max_ranks);
+  return fmt::format("{}, {}, {} ranks, {}: {} on {} {}", base::name_of(row.collective),
+                     name_of(row.reach), ranks, bytes_text(row.up_to_bytes), row.algorithm,
+                     row.channels, row.channels == 1 ? "channel" : "channels");
+}
+
+const SelectionRow& fitting_row(const SelectionRequest& request) {
+  for (const SelectionRow& row : kTable)
+    if (row.collective == request.collective && row.reach == request.reach &&
+        row.min_ranks <= request.ranks && request.ranks <= row.max_ranks &&
+        request.bytes <= row.up_to_bytes)
+      return row;
+  base::fail(heddleInternalError, "no row of the selection table fits {} of {} bytes by {} ranks",
+             base::name_of(request.collective), request.bytes, request.ranks);
+}
+
+std::string known_names() {
+  std::string names = "auto";
+  for (const Algorithm& algorithm : algorithms()) names += fmt::format(", {}", algorithm.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<const SelectionRow> selection_table() { return kTable; }
+
+std::string selection_text() {
+  std::string text;
+  for (const SelectionRow& row : kTable) text += row_text(row) + "\n";
+  return text;
+}
+
+Selection choose(const SelectionRequest& request) {
+  if (request.forced_channels < 0)
+    base::fail(heddleInvalidArgument, "channels: {} is not allowed; 0 (by size) or more are",
+               request.forced_channels);
+  const SelectionRow& row = fitting_row(request);
+  Selection selection{algorithm_named(row.algorithm), row.channels, row_text(row)};
+  if (!request.forced_algorithm.empty() && request.forced_algorithm != "auto") {
+    const Algorithm* forced = algorithm_named(request.forced_algorithm);
+    if (forced == nullptr)
+      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
+                 request.forced_algorithm, known_names());
+    if (forced->supports(request.collective)) {
+      selection.algorithm = forced;
+      selection.why = fmt::format("{} was asked for", forced->name);
+    } else {
+      selection.force_refused = true;
+      selection.why = fmt::format("{} was asked for but has no {}; the table says: {}",
+                                  forced->name, base::name_of(request.collective), selection.why);
+    }
+  }
+  if (request.forced_channels > 0) {
+    selection.channels = request.forced_channels;
+    selection.why += fmt::format("; channels {} as asked for", request.forced_channels);
+  }
+  return selection;
+}
+
+}  // namespace heddle::collectives

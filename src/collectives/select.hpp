@@ -1,0 +1,57 @@
+// Which algorithm an operation runs, and on how many channels: the first row of a table that fits.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collectives/schedule.hpp"
+
+namespace heddle::collectives {
+
+// What the ranks have between them.
+enum class Reach : std::uint8_t {
+  local,   // all on one host, by shared memory
+  fabric,  // at least one pair over the network
+};
+
+struct SelectionRow {
+  base::Collective collective;
+  Reach reach;
+  int min_ranks;
+  int max_ranks;
+  std::size_t up_to_bytes;  // inclusive
+  std::string_view algorithm;
+  int channels;
+};
+
+// Every request with at least one rank fits a row.
+std::span<const SelectionRow> selection_table();
+// The table, a row a line, for people.
+std::string selection_text();
+
+struct SelectionRequest {
+  base::Collective collective;
+  std::size_t bytes;  // the larger of a rank's send and receive buffer
+  int ranks;
+  Reach reach;
+  std::string_view forced_algorithm = {};  // "" or "auto": by the table
+  int forced_channels = 0;                 // 0: by the table
+};
+
+struct Selection {
+  const Algorithm* algorithm;
+  int channels;
+  // A sentence for the log: the row that fitted, what was forced, or why what was forced was not
+  // taken.
+  std::string why;
+  // A forced algorithm does not support the collective, so that the table decided.
+  bool force_refused = false;
+};
+
+// Every rank must ask the same. A forced name that no algorithm has, or forced channels below 0,
+// fail with heddleInvalidArgument.
+Selection choose(const SelectionRequest& request);
+
+}  // namespace heddle::collectives

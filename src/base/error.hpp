@@ -38,9 +38,9 @@ std::string errno_text(int error);
 }  // namespace heddle::base
 
 // A fault of this library, never an operating error; on in release builds. Prints the values.
-#define HEDDLE_ASSERT(condition, ...)                                                  \
-  do {                                                                                 \
-    if (!(condition)) [[unlikely]]                                                     \
-      ::heddle::base::assertion_failed(#condition, __FILE__, __LINE__,                 \
-                                       fmt::format("" __VA_ARGS__));                   \
+#define HEDDLE_ASSERT(condition, ...)                                  \
+  do {                                                                 \
+    if (!(condition)) [[unlikely]]                                     \
+      ::heddle::base::assertion_failed(#condition, __FILE__, __LINE__, \
+                                       fmt::format("" __VA_ARGS__));   \
   } while (false)

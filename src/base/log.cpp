@@ -74,8 +74,8 @@ LogLevel log_level() { return current_level.load(std::memory_order_relaxed); }
 void write_log(LogLevel level, std::string_view text) {
   const int saved = errno;
   static const std::string host = host_name();
-  const std::string line =
-      fmt::format("{}:{} HEDDLE {} {}\n", host, getpid(), kLevelNames[static_cast<int>(level)], text);
+  const std::string line = fmt::format("{}:{} HEDDLE {} {}\n", host, getpid(),
+                                       kLevelNames[static_cast<int>(level)], text);
   const std::lock_guard lock(sink().mutex);
   const int fd = sink().file ? sink().file.get() : STDERR_FILENO;
   // A log that cannot be written must not stop the job.

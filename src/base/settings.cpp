@@ -110,7 +110,9 @@ const SettingRow kTable[] = {
      [](Settings& s, std::string_view text) { return parse_number(text, 0.1, 1e6, s.timeout); },
      [](const Settings& s) { return fmt::format("{:g}", s.timeout); }},
     {"HEDDLE_INIT_TIMEOUT", "0.1 to 1000000 seconds", "How long a rank waits for all to join.",
-     [](Settings& s, std::string_view text) { return parse_number(text, 0.1, 1e6, s.init_timeout); },
+     [](Settings& s, std::string_view text) {
+       return parse_number(text, 0.1, 1e6, s.init_timeout);
+     },
      [](const Settings& s) { return fmt::format("{:g}", s.init_timeout); }},
     {"HEDDLE_SPIN", "-1 to 1000000 microseconds; -1 chooses",
      "How long a waiting rank keeps its core before it yields. Chosen from cores and ranks.",
@@ -171,10 +173,14 @@ bool parse_size(std::string_view text, std::size_t& value) {
   if (error != std::errc{}) return false;
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   int shift = 0;
-  if (unit == "K" || unit == "k") shift = 10;
-  else if (unit == "M" || unit == "m") shift = 20;
-  else if (unit == "G" || unit == "g") shift = 30;
-  else if (!unit.empty()) return false;
+  if (unit == "K" || unit == "k")
+    shift = 10;
+  else if (unit == "M" || unit == "m")
+    shift = 20;
+  else if (unit == "G" || unit == "g")
+    shift = 30;
+  else if (!unit.empty())
+    return false;
   if (parsed > (std::numeric_limits<std::size_t>::max() >> 1 >> shift)) return false;
   value = parsed << shift;
   return true;

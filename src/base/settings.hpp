@@ -21,14 +21,14 @@ struct Settings {
   std::string iface;
   std::string host_id;
   std::string algo = "auto";
-  int channels = 0;             // 0: chosen by size
-  int slots = 8;                // of one pipe
-  std::size_t slot_bytes = 0;   // 0: chosen by the transport
+  int channels = 0;            // 0: chosen by size
+  int slots = 8;               // of one pipe
+  std::size_t slot_bytes = 0;  // 0: chosen by the transport
   std::size_t eager_bytes = 8192;
-  double timeout = 600;         // seconds without progress
-  double init_timeout = 120;    // seconds
-  int spin = -1;                // microseconds; -1: chosen from cores and ranks
-  std::string root;             // host:port
+  double timeout = 600;       // seconds without progress
+  double init_timeout = 120;  // seconds
+  int spin = -1;              // microseconds; -1: chosen from cores and ranks
+  std::string root;           // host:port
   std::string secret;
 
   // Where each row of the table got its value: "default", "environment" or "config".

@@ -1,0 +1,69 @@
+// How a thread waits: it keeps the core for a while, then yields it, then sleeps, longer and
+// longer. With more ranks than cores, spinning only keeps the peer from running: then it yields at
+// once.
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "base/deadline.hpp"
+
+namespace heddle::communicator {
+
+class Backoff {
+ public:
+  using Duration = base::Clock::duration;
+
+  explicit Backoff(Duration spin) : spin_(spin) {}
+
+  void reset() {
+    spins_ = 0;
+    since_.reset();
+  }
+
+  // Waits a little. True when it looked at the clock: time to check deadlines with waited().
+  bool pause() {
+    if (spin_ > Duration::zero() && ++spins_ % kSpinsPerLook != 0) {
+      relax();
+      return false;
+    }
+    now_ = base::Clock::now();
+    if (!since_) since_ = now_;
+    const Duration waited_so_far = now_ - *since_;
+    if (waited_so_far < spin_) return true;
+    if (waited_so_far < spin_ + kYieldFor)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(waited_so_far < kLongWait ? kShortSleep : kLongSleep);
+    return true;
+  }
+
+  base::Seconds waited() const { return since_ ? base::Seconds(now_ - *since_) : base::Seconds(0); }
+
+ private:
+  static constexpr unsigned kSpinsPerLook = 32;
+  // A sleep costs the waiter about 60 us more than it asked for: worth it only when the other side
+  // is clearly away.
+  static constexpr Duration kYieldFor = std::chrono::milliseconds(10);
+  static constexpr Duration kLongWait = std::chrono::milliseconds(500);
+  static constexpr auto kShortSleep = std::chrono::microseconds(20);
+  static constexpr auto kLongSleep = std::chrono::microseconds(500);
+
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  Duration spin_;
+  unsigned spins_ = 0;
+  std::optional<base::Clock::time_point> since_;
+  base::Clock::time_point now_{};
+};
+
+}  // namespace heddle::communicator

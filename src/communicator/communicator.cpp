@@ -1,0 +1,313 @@
+#include "communicator/communicator.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "communicator/progress_thread.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+// What a slot holds when HEDDLE_SLOT_BYTES does not say: small enough for the slots of a pipe to
+// stay in a core's cache, large enough to hide the handshake.
+constexpr std::size_t kLocalSlotBytes = 128 * 1024;
+constexpr std::size_t kFabricSlotBytes = 512 * 1024;
+// How long to wait for the root to say who is to blame before this rank's own view is told.
+constexpr base::Seconds kVerdict{1.0};
+
+std::size_t slot_bytes(const base::Settings& settings, bool local) {
+  if (settings.slot_bytes != 0) return settings.slot_bytes;
+  return local ? kLocalSlotBytes : kFabricSlotBytes;
+}
+
+Backoff::Duration spin_of(const base::Settings& settings, const World& world) {
+  const double microseconds = spin_microseconds(settings, world.infos(), world.rank());
+  return std::chrono::duration_cast<Backoff::Duration>(
+      std::chrono::duration<double, std::micro>(microseconds));
+}
+
+}  // namespace
+
+Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::Settings settings)
+    : settings_(std::move(settings)),
+      world_(root, rank, ranks, settings_),
+      pipes_(world_.id(), rank, world_.routes(),
+             {settings_.slots, slot_bytes(settings_, world_.local())}),
+      planner_(settings_, rank, ranks, world_.local(), slot_bytes(settings_, world_.local())),
+      spin_(spin_of(settings_, world_)) {
+  base::log_info("{} of {} is here; ranks of this host meet in {}, hosts over {}",
+                 world_.name_of(rank), ranks, settings_.shm ? "shared memory" : "the fabric",
+                 world_.fabric() != nullptr ? world_.fabric()->name() : "no network (one host)");
+}
+
+Communicator::~Communicator() = default;
+
+void Communicator::check_usable() const {
+  if (state() != heddleSuccess)
+    base::fail(state(), "this communicator has failed before: {}", failure_text());
+  if (finalized_) base::fail(heddleInvalidUsage, "this communicator is finalized");
+}
+
+void Communicator::run(const Call& call) {
+  check_usable();
+  const std::lock_guard lock(driving_);
+  Operation operation(call, last_number_.fetch_add(1) + 1);
+  finish_all_queued();
+  if (state() == heddleSuccess) {
+    current_ = &operation;
+    begin(operation);
+    drive_until(operation, nullptr);
+  } else {
+    operation.finish(state(), failure_text());
+  }
+  if (operation.result() != heddleSuccess) throw base::Error(operation.result(), operation.error());
+}
+
+std::shared_ptr<Operation> Communicator::start(const Call& call) {
+  check_usable();
+  std::shared_ptr<Operation> operation;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    operation = std::make_shared<Operation>(call, last_number_.fetch_add(1) + 1);
+    queue_.push_back(operation);
+    queued_ = queue_.size();
+    ++started_;
+  }
+  ProgressThread::instance().see_to(shared_from_this());
+  return operation;
+}
+
+bool Communicator::wait(const Operation& operation, base::Seconds time) {
+  const bool forever = time.count() < 0;
+  const base::Deadline deadline(forever ? base::Seconds(0) : time);
+  while (!operation.finished()) {
+    if (!forever && deadline.passed()) return false;
+    const std::unique_lock lock(driving_, std::try_to_lock);
+    if (lock.owns_lock()) {
+      drive_until(operation, forever ? nullptr : &deadline);
+    } else {
+      // Another thread drives, perhaps this very operation: look again after a moment.
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+  return true;
+}
+
+void Communicator::drive_until(const Operation& operation, const base::Deadline* deadline) {
+  Backoff backoff(spin_);
+  while (!operation.finished()) {
+    if (step() == Turn::moved) {
+      backoff.reset();
+    } else if (backoff.pause()) {
+      if (deadline != nullptr && deadline->passed()) return;
+      note_blocked();
+    }
+  }
+}
+
+void Communicator::finish_all_queued() {
+  Backoff backoff(spin_);
+  while (current_ != nullptr || queued_.load() != 0) {
+    if (step() == Turn::moved)
+      backoff.reset();
+    else if (backoff.pause())
+      note_blocked();
+  }
+}
+
+Communicator::Turn Communicator::take_turn() {
+  const std::unique_lock lock(driving_, std::try_to_lock);
+  if (!lock.owns_lock()) return Turn::blocked;
+  const Turn turn = step();
+  if (turn == Turn::blocked) note_blocked();
+  return turn;
+}
+
+bool Communicator::pick_next() {
+  const std::lock_guard lock(queue_mutex_);
+  if (queue_.empty()) return false;
+  current_owner_ = std::move(queue_.front());
+  queue_.pop_front();
+  queued_ = queue_.size();
+  current_ = current_owner_.get();
+  return true;
+}
+
+Communicator::Turn Communicator::step() {
+  if (current_ == nullptr) {
+    if (queued_.load() == 0 || !pick_next()) return Turn::idle;
+    if (state() != heddleSuccess) {
+      retire(state(), failure_text());
+      return Turn::moved;
+    }
+    begin(*current_);
+  }
+  if (current_ == nullptr) return Turn::moved;  // ended in begin
+  try {
+    return advance(*current_);
+  } catch (const base::Error& error) {
+    fail_everything(explain(error, *current_));
+  } catch (const std::exception& error) {
+    fail_everything(explain(base::Error(heddleInternalError, error.what()), *current_));
+  }
+  return Turn::moved;
+}
+
+void Communicator::begin(Operation& operation) {
+  if (world_.member() != nullptr) world_.member()->started(operation.number);
+  blocked_since_.reset();
+  try {
+    prepared_ = &planner_.prepare(operation.call);
+    connecting_ = !prepared_->plan.bound();
+    if (!connecting_) prepared_->execution->reset(operation.call.buffers);
+  } catch (const std::exception& error) {
+    fail_everything(base::Error(heddleInternalError, error.what()));
+  }
+}
+
+Communicator::Turn Communicator::advance(Operation& operation) {
+  check_alive();
+  if (connecting_) {
+    if (!pipes_.open(prepared_->plan.needs(), missing_)) return Turn::blocked;
+    prepared_->plan.bind(pipes_);
+    prepared_->execution = std::make_unique<executor::Execution>(prepared_->plan);
+    prepared_->uses_fabric = pipes_.through(world_.fabric(), prepared_->plan.needs());
+    prepared_->execution->reset(operation.call.buffers);
+    connecting_ = false;
+  }
+  const auto now = prepared_->execution->advance();
+  if (now == executor::Execution::State::done) {
+    retire(heddleSuccess, {});
+    return Turn::moved;
+  }
+  if (now == executor::Execution::State::moved) {
+    blocked_since_.reset();
+    return Turn::moved;
+  }
+  if (prepared_->uses_fabric) world_.fabric()->progress();
+  return Turn::blocked;
+}
+
+void Communicator::retire(heddleResult_t result, const std::string& text) {
+  Operation* const ended = current_;
+  // The owner may let go of the operation as soon as it has finished.
+  const std::shared_ptr<Operation> owner = std::move(current_owner_);
+  current_ = nullptr;
+  ended->finish(result, text);
+  if (owner) --started_;
+}
+
+void Communicator::note_blocked() {
+  if (current_ == nullptr) return;
+  if (!blocked_since_) blocked_since_ = base::Clock::now();
+  if (base::seconds_since(*blocked_since_) < settings_.timeout) return;
+  try {
+    fail_stuck(*current_);
+  } catch (const base::Error& error) {
+    fail_everything(error);
+  }
+}
+
+void Communicator::check_alive() const {
+  if (aborted_.load(std::memory_order_relaxed))
+    base::fail(heddleAborted, "the communicator was aborted");
+  if (world_.member() != nullptr && world_.member()->failed()) {
+    const Failure failure = world_.member()->failure();
+    throw base::Error(failure.code, failure.text);
+  }
+}
+
+int Communicator::waiting_on_rank() const {
+  return connecting_ ? missing_ : prepared_->execution->waiting_on_rank();
+}
+
+std::string Communicator::waiting_text(const Operation& operation) const {
+  const int peer = waiting_on_rank();
+  const std::string what = connecting_ ? fmt::format("a connection with rank {}", peer)
+                                       : prepared_->execution->waiting_for();
+  return fmt::format("{} by {} on rank {} made no progress for {:.1f} s and waits for {}{}",
+                     operation.describe(), prepared_->algorithm.name, rank(),
+                     base::seconds_since(*blocked_since_), what,
+                     peer >= 0 ? " (" + world_.name_of(peer) + ")" : "");
+}
+
+void Communicator::fail_stuck(const Operation& operation) {
+  const std::string text = waiting_text(operation);
+  Member* const member = world_.member();
+  if (member != nullptr) {
+    member->report_stuck(operation.number, waiting_on_rank(), text);
+    if (member->wait_failure(kVerdict)) {
+      const Failure failure = member->failure();
+      base::fail(failure.code, "{} failed: {}", operation.describe(), failure.text);
+    }
+  }
+  base::fail(heddleTimeout, "{}", text);
+}
+
+base::Error Communicator::explain(const base::Error& error, const Operation& operation) {
+  Member* const member = world_.member();
+  if (member == nullptr || error.code() == heddleAborted) return error;
+  // A broken pipe is only what this rank sees; the root may know which rank died.
+  if (!member->failed()) member->wait_failure(kVerdict);
+  if (member->failed()) {
+    const Failure failure = member->failure();
+    return {failure.code,
+            fmt::format("{} on rank {} failed: {}", operation.describe(), rank(), failure.text)};
+  }
+  return {error.code(),
+          fmt::format("{} on rank {} failed: {}", operation.describe(), rank(), error.what())};
+}
+
+void Communicator::fail_everything(const base::Error& error) {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (state_ == heddleSuccess) {
+      failure_text_ = error.what();
+      state_.store(error.code(), std::memory_order_release);
+    }
+  }
+  if (error.code() != heddleAborted) base::log_warn("{}", error.what());
+  Member* const member = world_.member();
+  // Ours is an abort; to the others it is a rank that went away.
+  const auto told = error.code() == heddleAborted ? heddleRemoteError : error.code();
+  if (member != nullptr && !member->failed()) member->give_up(told, error.what());
+  if (current_ != nullptr) retire(error.code(), error.what());
+  while (pick_next()) retire(error.code(), error.what());
+}
+
+heddleResult_t Communicator::state_now() const {
+  const Member* const member = world_.member();
+  if (state() != heddleSuccess || member == nullptr || !member->failed()) return state();
+  return member->failure().code;
+}
+
+std::string Communicator::failure_text() const {
+  const std::lock_guard lock(queue_mutex_);
+  return failure_text_;
+}
+
+void Communicator::finalize() {
+  if (finalized_.exchange(true)) return;
+  const std::lock_guard lock(driving_);
+  finish_all_queued();
+  if (state() != heddleSuccess) throw base::Error(state(), failure_text());
+}
+
+void Communicator::leave() {
+  Member* const member = world_.member();
+  if (member == nullptr || state() != heddleSuccess) return;
+  if (!member->leave(base::Seconds(settings_.timeout)) && !member->failed())
+    base::log_warn("rank {} left, but not all ranks did within {:g} s", rank(), settings_.timeout);
+}
+
+void Communicator::abort() {
+  finalized_ = true;
+  aborted_ = true;
+  const std::lock_guard lock(driving_);
+  fail_everything(
+      base::Error(heddleAborted, fmt::format("rank {} aborted the communicator", rank())));
+}
+
+}  // namespace heddle::communicator

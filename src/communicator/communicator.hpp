@@ -1,0 +1,104 @@
+// One rank's membership in a group: takes calls, runs them in order, ends them all when something
+// breaks.
+//
+// Threads: whoever holds `driving_` moves operations on. A blocking call and a wait drive from
+// their own thread; works that nobody waits for are driven by the progress thread. Everything
+// public may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "communicator/backoff.hpp"
+#include "communicator/operation.hpp"
+#include "communicator/pipes.hpp"
+#include "communicator/planner.hpp"
+#include "communicator/world.hpp"
+
+namespace heddle::communicator {
+
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  Communicator(const RootAddress& root, int rank, int ranks, base::Settings settings);
+  ~Communicator();
+
+  int rank() const { return world_.rank(); }
+  int ranks() const { return world_.ranks(); }
+
+  // Runs a call to its end. Throws base::Error.
+  void run(const Call& call);
+  // Queues a call; the progress thread sees to it.
+  std::shared_ptr<Operation> start(const Call& call);
+  // Drives until the operation has finished or the time is over; negative: no limit but
+  // HEDDLE_TIMEOUT. Whether it has finished.
+  bool wait(const Operation& operation, base::Seconds time);
+
+  // Waits for all operations; no new ones are taken afterwards.
+  void finalize();
+  // After finalize: waits until every rank is here, so that nobody's last data is cut off.
+  void leave();
+  // Ends all operations with heddleAborted and tells the other ranks. Returns when no thread is
+  // driving any more.
+  void abort();
+
+  // What ended this communicator: heddleSuccess while it works.
+  heddleResult_t state() const { return state_.load(std::memory_order_acquire); }
+  // The same, and what the other ranks have told since.
+  heddleResult_t state_now() const;
+  std::string failure_text() const;
+
+  // For the progress thread: moves operations on if nobody else does. Never blocks.
+  enum class Turn { idle, blocked, moved };
+  Turn take_turn();
+  bool has_work() const { return started_.load() != 0; }
+
+ private:
+  void check_usable() const;
+  void drive_until(const Operation& operation, const base::Deadline* deadline);
+  Turn step();
+  bool pick_next();
+  Turn advance(Operation& operation);
+  void begin(Operation& operation);
+  void retire(heddleResult_t result, const std::string& text);
+  void check_alive() const;
+  void note_blocked();
+  [[noreturn]] void fail_stuck(const Operation& operation);
+  void finish_all_queued();
+  int waiting_on_rank() const;
+  std::string waiting_text(const Operation& operation) const;
+  base::Error explain(const base::Error& error, const Operation& operation);
+  void fail_everything(const base::Error& error);
+
+  base::Settings settings_;
+  World world_;
+  Pipes pipes_;
+  Planner planner_;
+  const Backoff::Duration spin_;
+
+  std::mutex driving_;  // guards everything down to blocked_since_
+  Operation* current_ = nullptr;
+  std::shared_ptr<Operation> current_owner_;  // null when the caller's stack owns current_
+  Prepared* prepared_ = nullptr;              // of current_
+  bool connecting_ = false;                   // its pipes are not all there yet
+  int missing_ = -1;                          // a rank whose pipe is not there
+  std::optional<base::Clock::time_point> blocked_since_;
+
+  mutable std::mutex queue_mutex_;
+  std::deque<std::shared_ptr<Operation>> queue_;
+  std::atomic<std::size_t> queued_{0};   // the size of queue_
+  std::atomic<std::size_t> started_{0};  // works not finished: queued or under way
+  std::string failure_text_;
+  std::atomic<std::uint64_t> last_number_{0};
+  std::atomic<bool> finalized_{false};
+  std::atomic<bool> aborted_{false};
+  std::atomic<heddleResult_t> state_{heddleSuccess};
+};
+
+}  // namespace heddle::communicator

@@ -1,0 +1,93 @@
+#include "communicator/control_service.hpp"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/thread.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+std::atomic<bool> forked{false};
+
+}  // namespace
+
+bool forked_after_use() { return forked.load(std::memory_order_relaxed); }
+
+ControlService& ControlService::instance() {
+  static ControlService service;
+  return service;
+}
+
+ControlService::~ControlService() {
+  if (forked_after_use()) {
+    // The thread lives in the parent only; its handle must not end this process.
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ControlService::watch(std::shared_ptr<Watched> watched) {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  (void)registered;
+  if (forked_after_use())
+    base::fail(heddleInvalidUsage,
+               "this process was forked after its parent had used Heddle; fork before the first "
+               "call, or exec");
+  const std::lock_guard lock(mutex_);
+  if (!wake_) wake_ = base::UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake_) base::fail_errno(errno, "eventfd of the control thread");
+  watched_.push_back(std::move(watched));
+  if (!running_) {
+    if (thread_.joinable()) thread_.join();
+    thread_ = base::start_thread("heddle-control", [this] { run(); });
+    running_ = true;
+  }
+  wake();
+}
+
+void ControlService::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
+}
+
+void ControlService::run() {
+  std::vector<std::shared_ptr<Watched>> mine;
+  std::vector<pollfd> poll_set;
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(watched_, [](const auto& watched) { return watched->finished(); });
+      if (stop_ || watched_.empty()) {
+        running_ = false;
+        return;
+      }
+      mine = watched_;
+    }
+    poll_set.assign(1, pollfd{wake_.get(), POLLIN, 0});
+    for (const auto& watched : mine) watched->add_to(poll_set);
+    poll(poll_set.data(), poll_set.size(), kTickMs);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = read(wake_.get(), &count, sizeof count);
+    for (const auto& watched : mine) {
+      try {
+        watched->serve();
+      } catch (const std::exception& error) {
+        base::log_error("control thread: {}", error.what());
+      }
+    }
+    mine.clear();
+  }
+}
+
+}  // namespace heddle::communicator

@@ -1,0 +1,56 @@
+// The process's control thread. It watches the roots that this process serves and its memberships:
+// heartbeats, failures, leaving. It runs only while there is something to watch.
+#pragma once
+
+#include <poll.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/fd.hpp"
+
+namespace heddle::communicator {
+
+class Watched {
+ public:
+  virtual ~Watched() = default;
+  // Appends what to poll for. Control thread.
+  virtual void add_to(std::vector<pollfd>& poll_set) = 0;
+  // Does all the work there is, without blocking. Called after every wake-up and at least every
+  // kTick. Control thread.
+  virtual void serve() = 0;
+  // Nothing left to do: the service lets go of it.
+  virtual bool finished() const = 0;
+};
+
+class ControlService {
+ public:
+  static constexpr int kTickMs = 250;
+
+  static ControlService& instance();
+  ~ControlService();
+
+  // Fails with heddleInvalidUsage in a child that was forked after the library was used.
+  void watch(std::shared_ptr<Watched> watched);
+  // Makes the control thread serve soon.
+  void wake();
+
+ private:
+  ControlService() = default;
+  void run();
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Watched>> watched_;  // shared with the communicators
+  std::thread thread_;
+  base::UniqueFd wake_;
+  bool running_ = false;
+  bool stop_ = false;
+};
+
+// Whether this process was forked from one that had used the library.
+bool forked_after_use();
+
+}  // namespace heddle::communicator

@@ -1,0 +1,202 @@
+#include "communicator/member.hpp"
+
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "communicator/bytes.hpp"
+#include "communicator/root.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+constexpr double kBeatSeconds = 0.5;
+// The root says first who is missing; a rank waits so much longer to hear it.
+constexpr base::Seconds kGrace{1.0};
+
+std::string join_all(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : " or ") + word;
+  return text;
+}
+
+Failure read_failure(const std::string& payload) {
+  Reader reader(payload);
+  Failure failure;
+  failure.rank = reader.i32();
+  failure.code = static_cast<heddleResult_t>(reader.u32());
+  failure.text = reader.text();
+  return failure;
+}
+
+}  // namespace
+
+Member::Member(const JoinRequest& request, const std::string& text, std::vector<std::string>& table)
+    : what_(fmt::format("joining at {} as rank {} of {}", join_all(request.root.addresses),
+                        request.rank, request.ranks)),
+      timeout_(request.timeout),
+      ranks_(request.ranks),
+      stream_(connect_tcp(request.root.addresses, base::Deadline(request.timeout)),
+              kLargestText * static_cast<std::size_t>(request.ranks)) {
+  const base::Deadline deadline(timeout_);
+  const Secret& secret = request.root.secret;
+  const Secret nonce = random_secret();
+  stream_.send_all(Kind::hello, Writer().u32(kProtocolVersion).text(as_text(nonce)).str(), deadline,
+                   what_);
+  const Message challenge = stream_.receive(deadline, what_);
+  Reader reader(challenge.payload);
+  const std::uint32_t version = challenge.kind == Kind::challenge ? reader.u32() : 0;
+  if (version != kProtocolVersion)
+    base::fail(heddleRemoteError,
+               "{}: what answers there is no Heddle root of protocol version {} (it says {})",
+               what_, kProtocolVersion, version);
+  const std::string nonces = std::string(as_text(nonce)) + reader.text();
+  if (!same_proof(reader.text(), proof(secret, "root", nonces)))
+    base::fail(heddleRemoteError, "{}: the root does not know this communicator's secret", what_);
+  stream_.send_all(Kind::join,
+                   Writer()
+                       .text(proof(secret, "rank", nonces))
+                       .i32(request.rank)
+                       .i32(request.ranks)
+                       .text(request.host_name)
+                       .u32(static_cast<std::uint32_t>(getpid()))
+                       .text(text)
+                       .str(),
+                   deadline, what_);
+  table = receive_table(base::Deadline(timeout_ + kGrace));
+}
+
+std::vector<std::string> Member::receive_table(const base::Deadline& deadline) {
+  const Message message = stream_.receive(deadline, what_);
+  if (message.kind == Kind::failure) {
+    const Failure failure = read_failure(message.payload);
+    throw base::Error(failure.code, failure.text);
+  }
+  if (message.kind != Kind::table)
+    base::fail(heddleRemoteError, "{}: the root sent something unexpected", what_);
+  Reader reader(message.payload);
+  std::vector<std::string> table(reader.u32());
+  if (table.size() != static_cast<std::size_t>(ranks_))
+    base::fail(heddleRemoteError, "{}: the root counts {} ranks", what_, table.size());
+  for (auto& text : table) text = reader.text();
+  reader.finish();
+  return table;
+}
+
+std::vector<std::string> Member::exchange(const std::string& text) {
+  const base::Deadline deadline(timeout_);
+  stream_.send_all(Kind::exchange, text, deadline, what_);
+  return receive_table(deadline);
+}
+
+void Member::give_up_before_watch(heddleResult_t code, const std::string& text) {
+  // Best effort: the root notices a closed connection too, it only knows less then.
+  stream_.send(Kind::give_up, Writer().u32(code).text(text).str());
+}
+
+void Member::add_to(std::vector<pollfd>& poll_set) {
+  const short events = stream_.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
+  poll_set.push_back({stream_.fd(), events, 0});
+}
+
+void Member::serve() {
+  if (finished_) return;
+  bool alive = stream_.fill();
+  try {
+    while (const auto message = stream_.next()) handle(*message);
+  } catch (const base::Error& error) {
+    base::log_error("{}", error.what());
+    alive = false;
+  }
+  std::vector<std::pair<Kind, std::string>> outbox;
+  bool closing = false;
+  {
+    const std::lock_guard lock(mutex_);
+    outbox.swap(outbox_);
+    closing = closing_;
+  }
+  for (const auto& [kind, payload] : outbox) alive = stream_.send(kind, payload) && alive;
+  if (!closing && base::seconds_since(last_beat_) > kBeatSeconds) {
+    last_beat_ = base::Clock::now();
+    alive = stream_.send(Kind::heartbeat, Writer().u64(started_.load()).str()) && alive;
+  }
+  alive = stream_.flush() && alive;
+  if (!alive && !closing)
+    fail({-1, heddleRemoteError,
+          "the connection to the root of the communicator broke: its process died or is "
+          "unreachable"});
+  if (!alive || (closing && !stream_.wants_to_write())) {
+    {
+      const std::lock_guard lock(mutex_);
+      stream_ = MessageStream(base::UniqueFd());
+      finished_ = true;
+    }
+    changed_.notify_all();
+  }
+}
+
+void Member::handle(const Message& message) {
+  if (message.kind == Kind::failure) {
+    fail(read_failure(message.payload));
+  } else if (message.kind == Kind::all_left) {
+    const std::lock_guard lock(mutex_);
+    all_left_ = true;
+    changed_.notify_all();
+  } else if (message.kind != Kind::heartbeat) {
+    base::fail(heddleRemoteError, "unexpected control message from the root");
+  }
+}
+
+void Member::fail(Failure failure) {
+  const std::lock_guard lock(mutex_);
+  // Once all have left, the root may close first.
+  if (failed_ || all_left_) return;
+  failure_ = std::move(failure);
+  failed_ = true;
+  changed_.notify_all();
+}
+
+Failure Member::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Member::queue(Kind kind, std::string payload) {
+  {
+    const std::lock_guard lock(mutex_);
+    outbox_.emplace_back(kind, std::move(payload));
+  }
+  ControlService::instance().wake();
+}
+
+void Member::report_stuck(std::uint64_t operation, int waits_for, const std::string& text) {
+  queue(Kind::stuck, Writer().u64(operation).i32(waits_for).text(text).str());
+}
+
+void Member::give_up(heddleResult_t code, const std::string& text) {
+  queue(Kind::give_up, Writer().u32(code).text(text).str());
+}
+
+bool Member::wait_failure(base::Seconds time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [this] { return failed_.load(); });
+}
+
+bool Member::leave(base::Seconds time) {
+  queue(Kind::leave, "");
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [this] { return all_left_ || failed_ || finished_; });
+  return all_left_;
+}
+
+void Member::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  ControlService::instance().wake();
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kGrace, [this] { return finished_.load(); });
+}
+
+}  // namespace heddle::communicator

@@ -1,0 +1,86 @@
+// A rank's connection to the root: joins, exchanges texts, then learns of failures and tells its
+// own. Joining blocks the caller; afterwards the control thread owns the connection.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "communicator/control_service.hpp"
+#include "communicator/message_stream.hpp"
+#include "communicator/unique_id.hpp"
+
+namespace heddle::communicator {
+
+struct Failure {
+  int rank = -1;  // at fault; -1 when unknown
+  heddleResult_t code = heddleSuccess;
+  std::string text;
+};
+
+struct JoinRequest {
+  RootAddress root;
+  int rank;
+  int ranks;
+  std::string host_name;
+  base::Seconds timeout;
+};
+
+class Member : public Watched {
+ public:
+  // Joins and returns every rank's `text`, by rank, in `table`. Fails within the timeout.
+  Member(const JoinRequest& request, const std::string& text, std::vector<std::string>& table);
+  // One more round: every rank gives a text and gets all of them. Before watch only.
+  std::vector<std::string> exchange(const std::string& text);
+  // Tells the root why this rank does not go on. Before watch only.
+  void give_up_before_watch(heddleResult_t code, const std::string& text);
+
+  // From any thread, once the control thread watches.
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  Failure failure() const;
+  void started(std::uint64_t operation) { started_.store(operation, std::memory_order_relaxed); }
+  // Tells the root that operation makes no progress; the root names the culprit to all.
+  void report_stuck(std::uint64_t operation, int waits_for, const std::string& text);
+  // Tells the root that this rank fails, so that nobody waits for it.
+  void give_up(heddleResult_t code, const std::string& text);
+  // Waits until a failure is known or the time is over.
+  bool wait_failure(base::Seconds time);
+  // Says that this rank is done and waits until all ranks are, one fails or the time is over.
+  bool leave(base::Seconds time);
+  // Lets the control thread drop the connection. Returns when it has sent what was queued.
+  void close();
+
+  void add_to(std::vector<pollfd>& poll_set) override;
+  void serve() override;
+  bool finished() const override { return finished_.load(); }
+
+ private:
+  std::vector<std::string> receive_table(const base::Deadline& deadline);
+  void queue(Kind kind, std::string payload);
+  void handle(const Message& message);
+  void fail(Failure failure);
+
+  const std::string what_;  // "joining at 10.0.0.1:4000 as rank 1 of 4"
+  const base::Seconds timeout_;
+  const int ranks_;
+  MessageStream stream_;  // the caller's until watched, then the control thread's
+  base::Clock::time_point last_beat_;
+  base::Clock::time_point heard_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::pair<Kind, std::string>> outbox_;
+  Failure failure_;
+  bool all_left_ = false;
+  bool closing_ = false;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> finished_{false};
+  std::atomic<std::uint64_t> started_{0};
+};
+
+}  // namespace heddle::communicator

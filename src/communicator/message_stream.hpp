@@ -1,0 +1,67 @@
+// Whole messages over a non-blocking TCP socket: u32 length, u8 kind, payload.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/deadline.hpp"
+#include "base/fd.hpp"
+
+namespace heddle::communicator {
+
+// Kinds of control messages; the comment says who sends them.
+enum class Kind : std::uint8_t {
+  hello = 1,  // rank: protocol version, nonce
+  challenge,  // root: nonce, proof
+  join,       // rank: proof, rank, ranks, description of itself
+  table,      // root: every rank's text of one exchange, by rank
+  exchange,   // rank: its text of the next exchange
+  refuse,     // root: result, reason
+  heartbeat,  // rank: operations started; root echoes an empty one
+  stuck,      // rank: operation, rank it waits for, text: it makes no progress
+  give_up,    // rank: result, text: it fails or aborts
+  failure,    // root: rank at fault, result, text
+  leave,      // rank: it destroys the communicator
+  all_left    // root: every rank has left
+};
+
+struct Message {
+  Kind kind;
+  std::string payload;
+};
+
+class MessageStream {
+ public:
+  // A stranger's first message must be small; members may send `largest` bytes.
+  explicit MessageStream(base::UniqueFd socket, std::size_t largest = 4096);
+
+  int fd() const { return socket_.get(); }
+  void allow(std::size_t largest) { largest_ = largest; }
+
+  // Queues a message and sends what the socket takes. False when the peer is gone.
+  bool send(Kind kind, std::string_view payload);
+  // Sends more of what is queued. False when the peer is gone.
+  bool flush();
+  bool wants_to_write() const { return !out_.empty(); }
+
+  // Reads what has arrived. False when the peer is gone or sent an oversized message.
+  bool fill();
+  // The next whole message, if there is one.
+  std::optional<Message> next();
+
+  // Blocking forms for the join: fail with heddleTimeout or heddleRemoteError, naming `what`.
+  void send_all(Kind kind, std::string_view payload, const base::Deadline& deadline,
+                const std::string& what);
+  Message receive(const base::Deadline& deadline, const std::string& what);
+
+ private:
+  base::UniqueFd socket_;
+  std::size_t largest_;
+  std::string in_;
+  std::string out_;
+  bool closed_ = false;
+};
+
+}  // namespace heddle::communicator

@@ -1,0 +1,33 @@
+// The process's thread for works that nobody waits for. Asleep unless a communicator has some.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace heddle::communicator {
+
+class Communicator;
+
+class ProgressThread {
+ public:
+  static ProgressThread& instance();
+  ~ProgressThread();
+
+  // Drives the communicator until it has nothing queued. Cheap when it is driven already.
+  void see_to(std::shared_ptr<Communicator> communicator);
+
+ private:
+  ProgressThread() = default;
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Communicator>> busy_;  // shared with the program's handle
+  std::thread thread_;
+  bool stop_ = false;
+};
+
+}  // namespace heddle::communicator

@@ -1,0 +1,277 @@
+#include "communicator/root.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "communicator/bytes.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+// A stranger must have proved itself within this time.
+constexpr double kHelloSeconds = 5;
+// More unproved connections than this at once: the oldest goes.
+constexpr std::size_t kMostStrangers = 4096;
+// A rank that was silent for so long when another is stuck is taken for the cause. Heartbeats come
+// every ControlService::kTickMs.
+constexpr double kSilenceSeconds = 2;
+
+std::string list(const std::vector<int>& ranks) {
+  constexpr std::size_t kMost = 16;
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size() && i < kMost; ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  if (ranks.size() > kMost) text += fmt::format(" and {} more", ranks.size() - kMost);
+  return text;
+}
+
+std::string failure_payload(int rank, heddleResult_t code, const std::string& text) {
+  return Writer().i32(rank).u32(code).text(text).str();
+}
+
+}  // namespace
+
+Root::Connection::Connection(base::UniqueFd socket)
+    : stream(std::move(socket)), heard(base::Clock::now()) {}
+
+Root::Root(const Secret& secret, std::uint16_t port, base::Seconds init_timeout)
+    : secret_(secret), listener_(listen_tcp(port)), init_timeout_(init_timeout) {}
+
+int Root::members() const {
+  return static_cast<int>(std::count_if(connections_.begin(), connections_.end(),
+                                        [](const auto& c) { return c.stage == Stage::member; }));
+}
+
+void Root::add_to(std::vector<pollfd>& poll_set) {
+  poll_set.push_back({listener_.socket.get(), POLLIN, 0});
+  for (const auto& connection : connections_) {
+    const short events = connection.stream.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
+    poll_set.push_back({connection.stream.fd(), events, 0});
+  }
+}
+
+void Root::serve() {
+  admit_strangers();
+  for (auto& connection : connections_) serve(connection);
+  check_join_deadline();
+  connections_.remove_if([](const auto& c) { return c.stage == Stage::gone; });
+  const bool used = first_join_.has_value();
+  if (used && members() == 0) finished_ = true;
+}
+
+void Root::admit_strangers() {
+  while (base::UniqueFd socket = accept_tcp(listener_.socket))
+    connections_.emplace_back(std::move(socket));
+  const auto is_stranger = [](const auto& c) { return c.stage < Stage::member; };
+  auto strangers = static_cast<std::size_t>(
+      std::count_if(connections_.begin(), connections_.end(), is_stranger));
+  for (auto& connection : connections_) {
+    if (!is_stranger(connection)) continue;
+    if (strangers > kMostStrangers) {
+      drop_stranger(connection, "too many connections that did not prove themselves");
+      --strangers;
+    } else if (base::seconds_since(connection.heard) > kHelloSeconds) {
+      drop_stranger(connection, "no valid hello in time");
+    }
+  }
+}
+
+void Root::serve(Connection& connection) {
+  if (connection.stage == Stage::gone) return;
+  const bool alive = connection.stream.fill() && connection.stream.flush();
+  try {
+    while (connection.stage != Stage::gone) {
+      const auto message = connection.stream.next();
+      if (!message) break;
+      handle(connection, *message);
+    }
+  } catch (const base::Error& error) {
+    if (connection.stage == Stage::member)
+      lost(connection);
+    else
+      drop_stranger(connection, error.what());
+  }
+  if (!alive && connection.stage != Stage::gone) lost(connection);
+}
+
+void Root::handle(Connection& connection, const Message& message) {
+  if (connection.stage == Stage::greeting) return handle_hello(connection, message);
+  if (connection.stage == Stage::challenged) return handle_join(connection, message);
+  connection.heard = base::Clock::now();
+  Reader reader(message.payload);
+  switch (message.kind) {
+    case Kind::exchange: connection.text = message.payload; return complete_exchange();
+    case Kind::heartbeat:
+      connection.started = reader.u64();
+      connection.stream.send(Kind::heartbeat, "");
+      return;
+    case Kind::stuck: return handle_stuck(connection, message);
+    case Kind::give_up: {
+      const auto code = static_cast<heddleResult_t>(reader.u32());
+      return fail_all(connection.rank, code, connection.name + ": " + reader.text());
+    }
+    case Kind::leave:
+      connection.left = true;
+      if (std::all_of(connections_.begin(), connections_.end(),
+                      [](const auto& c) { return c.stage != Stage::member || c.left; }))
+        for (auto& other : connections_)
+          if (other.stage == Stage::member) other.stream.send(Kind::all_left, "");
+      return;
+    default: base::fail(heddleRemoteError, "unexpected control message");
+  }
+}
+
+void Root::handle_hello(Connection& connection, const Message& message) {
+  if (message.kind != Kind::hello) return drop_stranger(connection, "not a hello");
+  Reader reader(message.payload);
+  const std::uint32_t version = reader.u32();
+  const std::string theirs = reader.text();
+  reader.finish();
+  const Secret mine = random_secret();
+  connection.nonces = theirs + std::string(as_text(mine));
+  if (theirs.size() != mine.size()) return drop_stranger(connection, "a malformed hello");
+  connection.stream.send(Kind::challenge, Writer()
+                                              .u32(kProtocolVersion)
+                                              .text(as_text(mine))
+                                              .text(proof(secret_, "root", connection.nonces))
+                                              .str());
+  if (version != kProtocolVersion)
+    return drop_stranger(connection, "another version of the protocol");
+  connection.stage = Stage::challenged;
+  connection.stream.allow(kLargestText);
+}
+
+void Root::handle_join(Connection& connection, const Message& message) {
+  Reader reader(message.payload);
+  if (message.kind != Kind::join ||
+      !same_proof(reader.text(), proof(secret_, "rank", connection.nonces)))
+    return drop_stranger(connection, "it does not know the secret");
+  const int rank = reader.i32();
+  const int ranks = reader.i32();
+  const std::string host = reader.text();
+  const std::uint32_t pid = reader.u32();
+  connection.text = reader.text();
+  if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks)
+    return drop_stranger(connection, "a rank out of range");
+  connection.rank = rank;
+  connection.name = fmt::format("rank {} on host {} (pid {})", rank, host, pid);
+  connection.stage = Stage::member;
+  connection.heard = base::Clock::now();
+  if (!first_join_) first_join_ = base::Clock::now();
+  if (failed_ || joined_)
+    return refuse(connection, heddleInvalidUsage,
+                  fmt::format("{} comes too late: this communicator {}", connection.name,
+                              failed_ ? "has failed" : "has all its ranks"));
+  if (ranks_ == 0) ranks_ = ranks;
+  for (const auto& other : connections_) {
+    if (&other == &connection || other.stage != Stage::member) continue;
+    if (ranks != ranks_)
+      return fail_all(rank, heddleInvalidArgument,
+                      fmt::format("{} joins with nranks {}, but {} joined with nranks {}",
+                                  connection.name, ranks, other.name, ranks_));
+    if (other.rank == rank)
+      return fail_all(
+          rank, heddleInvalidArgument,
+          fmt::format("rank {} joins twice: {} and {}", rank, other.name, connection.name));
+  }
+  complete_exchange();
+}
+
+void Root::complete_exchange() {
+  std::vector<Connection*> by_rank(static_cast<std::size_t>(ranks_), nullptr);
+  for (auto& connection : connections_)
+    if (connection.stage == Stage::member && connection.text)
+      by_rank[static_cast<std::size_t>(connection.rank)] = &connection;
+  if (std::find(by_rank.begin(), by_rank.end(), nullptr) != by_rank.end()) return;
+  joined_ = true;
+  Writer table;
+  table.u32(static_cast<std::uint32_t>(ranks_));
+  for (auto* connection : by_rank) table.text(*connection->text);
+  for (auto* connection : by_rank) {
+    connection->text.reset();
+    connection->stream.send(Kind::table, table.str());
+  }
+}
+
+void Root::check_join_deadline() {
+  if (joined_ || failed_ || !first_join_ ||
+      base::seconds_since(*first_join_) < init_timeout_.count())
+    return;
+  std::vector<bool> here(static_cast<std::size_t>(ranks_), false);
+  for (const auto& c : connections_)
+    if (c.stage == Stage::member) here[static_cast<std::size_t>(c.rank)] = true;
+  std::vector<int> missing;
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
+  const auto present = static_cast<std::size_t>(ranks_) - missing.size();
+  fail_all(missing.empty() ? -1 : missing.front(), heddleTimeout,
+           fmt::format("{} of {} ranks joined within {:g} s; missing: {}", present, ranks_,
+                       init_timeout_.count(), list(missing)));
+}
+
+void Root::handle_stuck(const Connection& connection, const Message& message) {
+  Reader reader(message.payload);
+  const std::uint64_t operation = reader.u64();
+  const int waits_for = reader.i32();
+  const std::string what = reader.text();
+  const Connection* culprit = nullptr;
+  std::string why;
+  for (const auto& other : connections_) {
+    if (other.stage != Stage::member || &other == &connection) continue;
+    const double silent = base::seconds_since(other.heard);
+    if (silent > kSilenceSeconds) {
+      culprit = &other;
+      why = fmt::format("it has not answered for {:.1f} s: stopped or unreachable", silent);
+      break;
+    }
+    if (other.started < operation && (culprit == nullptr || other.started < culprit->started)) {
+      culprit = &other;
+      why = fmt::format("it has not called operation #{}; its last was #{}", operation,
+                        other.started);
+    } else if (culprit == nullptr && other.rank == waits_for) {
+      why = "it was waited for";
+    }
+  }
+  if (culprit == nullptr)
+    for (const auto& other : connections_)
+      if (other.stage == Stage::member && other.rank == waits_for) culprit = &other;
+  const int rank = culprit != nullptr ? culprit->rank : -1;
+  const std::string name = culprit != nullptr ? culprit->name : "an unknown rank";
+  fail_all(
+      rank, heddleTimeout,
+      fmt::format("{} holds up the others ({}); seen by {}: {}", name, why, connection.name, what));
+}
+
+void Root::lost(Connection& connection) {
+  const bool was_member = connection.stage == Stage::member;
+  const bool left = connection.left;
+  connection.stage = Stage::gone;
+  if (!was_member) return drop_stranger(connection, "it closed the connection");
+  if (!left && !failed_)
+    fail_all(connection.rank, heddleRemoteError,
+             fmt::format("{} {}", connection.name,
+                         joined_ ? "died, or its connection to the root broke"
+                                 : "went away before all ranks had joined"));
+}
+
+void Root::fail_all(int rank, heddleResult_t code, const std::string& text) {
+  if (std::exchange(failed_, true)) return;
+  base::log_info("communicator failed: {}", text);
+  for (auto& connection : connections_)
+    if (connection.stage == Stage::member)
+      connection.stream.send(Kind::failure, failure_payload(rank, code, text));
+}
+
+void Root::refuse(Connection& connection, heddleResult_t code, const std::string& text) {
+  connection.stream.send(Kind::failure, failure_payload(connection.rank, code, text));
+  connection.left = true;  // its end is no failure of the others
+}
+
+void Root::drop_stranger(Connection& connection, const char* why) {
+  connection.stage = Stage::gone;
+  base::log_info("dropped a connection to the port where ranks join: {}", why);
+}
+
+}  // namespace heddle::communicator

@@ -1,0 +1,82 @@
+// The root of one communicator: where ranks join, exchange what they know of each other, and learn
+// who failed. Lives in the process that made the unique id, served by its control thread.
+//
+// Join:   rank -> hello {version, nonce}         root -> challenge {nonce, proof}
+//         rank -> join {proof, rank, ranks, host, pid, text}
+// Then, as often as the ranks like, each sends a text and gets the table of all texts. Afterwards
+// the root listens: a connection that closes without leave, or a give_up, becomes a failure that
+// every rank hears of.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+
+#include "base/deadline.hpp"
+#include "communicator/control_service.hpp"
+#include "communicator/message_stream.hpp"
+#include "communicator/secret.hpp"
+#include "communicator/tcp.hpp"
+#include "heddle/heddle.h"
+
+namespace heddle::communicator {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+// A member's text and a table of them: 64 KiB a rank is far more than a rank has to say.
+inline constexpr std::size_t kLargestText = 1 << 16;
+inline constexpr int kMostRanks = 1 << 20;
+
+class Root : public Watched {
+ public:
+  // Listens at once. `init_timeout`: how long after the first join all ranks must be there.
+  Root(const Secret& secret, std::uint16_t port, base::Seconds init_timeout);
+
+  std::uint16_t port() const { return listener_.port; }
+
+  void add_to(std::vector<pollfd>& poll_set) override;
+  void serve() override;
+  bool finished() const override { return finished_; }
+
+ private:
+  enum class Stage { greeting, challenged, member, gone };
+  struct Connection {
+    explicit Connection(base::UniqueFd socket);
+    MessageStream stream;
+    Stage stage = Stage::greeting;
+    base::Clock::time_point heard;  // last message
+    std::string nonces;             // the rank's, then the root's
+    int rank = -1;
+    std::string name;                 // "rank 2 on host h (pid 7)"
+    std::optional<std::string> text;  // of the exchange under way
+    std::uint64_t started = 0;        // operations, by its heartbeats
+    bool left = false;
+  };
+
+  void admit_strangers();
+  void serve(Connection& connection);
+  void handle(Connection& connection, const Message& message);
+  void handle_hello(Connection& connection, const Message& message);
+  void handle_join(Connection& connection, const Message& message);
+  void handle_stuck(const Connection& connection, const Message& message);
+  void complete_exchange();
+  void check_join_deadline();
+  void lost(Connection& connection);
+  // Ends the communicator for everyone: the rank at fault, and why.
+  void fail_all(int rank, heddleResult_t code, const std::string& text);
+  void refuse(Connection& connection, heddleResult_t code, const std::string& text);
+  void drop_stranger(Connection& connection, const char* why);
+  int members() const;
+
+  Secret secret_;
+  Listener listener_;
+  base::Seconds init_timeout_;
+  std::list<Connection> connections_;
+  int ranks_ = 0;  // 0 until the first join
+  std::optional<base::Clock::time_point> first_join_;
+  bool joined_ = false;  // all ranks were there
+  bool failed_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace heddle::communicator

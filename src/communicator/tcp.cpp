@@ -1,0 +1,144 @@
+#include "communicator/tcp.hpp"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "base/error.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+using base::UniqueFd;
+
+constexpr base::Seconds kOneAttempt{3};
+constexpr std::chrono::milliseconds kBetweenRounds{100};
+
+UniqueFd new_socket(int family) {
+  UniqueFd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd && (errno == EMFILE || errno == ENFILE)) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    base::fail(heddleSystemError,
+               "no file descriptor left for a socket: the limit of open files (ulimit -n) is {}",
+               limit.rlim_cur);
+  }
+  return fd;
+}
+
+void send_at_once(const UniqueFd& fd) {
+  const int on = 1;
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+UniqueFd bind_and_listen(int family, std::uint16_t port) {
+  UniqueFd fd = new_socket(family);
+  if (!fd) return fd;
+  const int on = 1;
+  const int off = 0;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in6 six{};
+  sockaddr_in four{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  int bound = -1;
+  if (family == AF_INET6) {
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    bound = bind(fd.get(), reinterpret_cast<sockaddr*>(&six), sizeof six);
+  } else {
+    bound = bind(fd.get(), reinterpret_cast<sockaddr*>(&four), sizeof four);
+  }
+  if (bound != 0 || listen(fd.get(), SOMAXCONN) != 0) {
+    if (errno == EADDRINUSE)
+      base::fail(heddleSystemError, "port {} for the ranks to meet on is in use", port);
+    fd.reset();
+  }
+  return fd;
+}
+
+struct FreeAddrinfo {
+  void operator()(addrinfo* info) const { freeaddrinfo(info); }
+};
+using AddrinfoList = std::unique_ptr<addrinfo, FreeAddrinfo>;
+
+AddrinfoList resolve(const std::string& address) {
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos)
+    base::fail(heddleInvalidArgument, "address \"{}\" is not host:port", address);
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found);
+  return AddrinfoList(error == 0 ? found : nullptr);
+}
+
+// A connected socket, or none and the reason in `why`.
+UniqueFd try_connect(const addrinfo& target, const base::Deadline& deadline, std::string& why) {
+  UniqueFd fd = new_socket(target.ai_family);
+  if (!fd) return why = base::errno_text(errno), UniqueFd();
+  const base::Deadline attempt(kOneAttempt);
+  int error = 0;
+  if (connect(fd.get(), target.ai_addr, target.ai_addrlen) != 0) error = errno;
+  while (error == EINPROGRESS) {
+    pollfd entry{fd.get(), POLLOUT, 0};
+    if (attempt.passed() || deadline.passed()) return why = "no answer", UniqueFd();
+    const int ready = poll(&entry, 1, std::min(attempt.poll_ms(1000), deadline.poll_ms(1000)));
+    if (ready <= 0) continue;
+    socklen_t size = sizeof error;
+    getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  if (error != 0) return why = base::errno_text(error), UniqueFd();
+  send_at_once(fd);
+  return fd;
+}
+
+}  // namespace
+
+Listener listen_tcp(std::uint16_t port) {
+  UniqueFd fd = bind_and_listen(AF_INET6, port);
+  if (!fd) fd = bind_and_listen(AF_INET, port);  // a host without IPv6
+  if (!fd) base::fail_errno(errno, fmt::format("listening on port {}", port));
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+  const std::uint16_t taken = bound.ss_family == AF_INET6
+                                  ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                  : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
+  return {std::move(fd), ntohs(taken)};
+}
+
+UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Deadline& deadline) {
+  while (true) {
+    std::string answers;
+    for (const auto& address : addresses) {
+      std::string why = "the name does not resolve";
+      const AddrinfoList targets = resolve(address);
+      for (const addrinfo* target = targets.get(); target != nullptr; target = target->ai_next)
+        if (UniqueFd fd = try_connect(*target, deadline, why)) return fd;
+      answers += fmt::format("{}{}: {}", answers.empty() ? "" : "; ", address, why);
+    }
+    if (deadline.passed())
+      base::fail(heddleRemoteError, "the root of the communicator cannot be reached ({})", answers);
+    std::this_thread::sleep_for(kBetweenRounds);
+  }
+}
+
+UniqueFd accept_tcp(const UniqueFd& listener) {
+  UniqueFd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd) send_at_once(fd);
+  return fd;
+}
+
+}  // namespace heddle::communicator

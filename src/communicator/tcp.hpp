@@ -1,0 +1,29 @@
+// TCP sockets of the control plane: non-blocking, close-on-exec, IPv4 and IPv6.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/fd.hpp"
+
+namespace heddle::communicator {
+
+struct Listener {
+  base::UniqueFd socket;
+  std::uint16_t port;
+};
+
+// Listens on every address of this host; port 0 takes a free one.
+Listener listen_tcp(std::uint16_t port);
+
+// Connects to the first of "ip:port", "[ip6]:port" or "name:port" that answers, trying them in turn
+// until the deadline. Fails with heddleRemoteError naming each address and what it answered.
+base::UniqueFd connect_tcp(const std::vector<std::string>& addresses,
+                           const base::Deadline& deadline);
+
+// A waiting connection, or none.
+base::UniqueFd accept_tcp(const base::UniqueFd& listener);
+
+}  // namespace heddle::communicator

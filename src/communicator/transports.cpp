@@ -1,0 +1,56 @@
+#include "communicator/transports.hpp"
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/error.hpp"
+#include "topology/interfaces.hpp"
+#include "transport/fabric/provider.hpp"
+#include "transport/fabric/transport.hpp"
+#include "transport/shared_memory/transport.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+std::mutex opening;
+
+std::vector<std::string> allowed_interfaces(const base::Settings& settings) {
+  std::vector<std::string> names;
+  for (const auto& interface : topology::usable_interfaces(settings))
+    names.push_back(interface.name);
+  return names;
+}
+
+// What decides which fabric a communicator needs.
+std::string fabric_kind(const base::Settings& settings) {
+  return fmt::format("{} {} {:d} {} {} {} {}", settings.provider, settings.iface, settings.rma,
+                     settings.eager_bytes, settings.slots, settings.slot_bytes, settings.timeout);
+}
+
+}  // namespace
+
+std::shared_ptr<transport::Transport> open_shared_memory() {
+  static std::weak_ptr<transport::Transport> open;
+  const std::lock_guard lock(opening);
+  auto transport = open.lock();
+  if (!transport) open = transport = std::make_shared<transport::SharedMemoryTransport>();
+  return transport;
+}
+
+std::shared_ptr<transport::Transport> open_fabric(const base::Settings& settings) {
+  static std::map<std::string, std::weak_ptr<transport::Transport>> open;
+  const std::lock_guard lock(opening);
+  auto& place = open[fabric_kind(settings)];
+  auto transport = place.lock();
+  if (!transport)
+    place = transport =
+        std::make_shared<transport::FabricTransport>(settings, allowed_interfaces(settings));
+  return transport;
+}
+
+void check_provider(const base::Settings& settings) {
+  transport::choose_provider(settings, allowed_interfaces(settings));
+}
+
+}  // namespace heddle::communicator

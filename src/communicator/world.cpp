@@ -1,0 +1,109 @@
+#include "communicator/world.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "communicator/transports.hpp"
+#include "topology/cpu.hpp"
+#include "topology/host.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+RankInfo describe_this_rank(const base::Settings& settings) {
+  const topology::Host host = topology::this_host(settings);
+  RankInfo info;
+  info.host_id = host.id;
+  info.host_name = host.name;
+  info.pid = static_cast<std::uint32_t>(getpid());
+  info.cpus = topology::to_text(topology::cpu_place().cpus);
+  info.usable_cpus = topology::usable_cpus();
+  info.agreed = agreed_settings(settings);
+  return info;
+}
+
+}  // namespace
+
+World::World(const RootAddress& root, int rank, int ranks, const base::Settings& settings)
+    : rank_(rank), ranks_(ranks) {
+  if (settings.provider != "auto") check_provider(settings);
+  if (ranks == 1) {
+    infos_.push_back(describe_this_rank(settings));
+    addresses_.emplace_back();
+    return;
+  }
+  join(root, settings);
+}
+
+World::~World() {
+  for (const auto& transport : {shared_memory_, fabric_})
+    if (transport) transport->remove_secret(id_);
+  if (member_) member_->close();
+}
+
+void World::join(const RootAddress& root, const base::Settings& settings) {
+  const std::string id = proof(root.secret, "communicator", "");
+  std::memcpy(id_.data(), id.data(), id_.size());
+  const RankInfo me = describe_this_rank(settings);
+  const JoinRequest request{root, rank_, ranks_, me.host_name,
+                            base::Seconds(settings.init_timeout)};
+  std::vector<std::string> table;
+  member_ = std::make_shared<Member>(request, encode(me), table);
+  try {
+    for (const auto& text : table) infos_.push_back(decode_rank_info(text));
+    check_agreement(infos_);
+    connect_transports(root, settings);
+  } catch (const base::Error& error) {
+    member_->give_up_before_watch(error.code(), error.what());
+    throw;
+  }
+  ControlService::instance().watch(member_);
+}
+
+void World::connect_transports(const RootAddress& root, const base::Settings& settings) {
+  open_transports(settings);
+  RankAddresses mine;
+  const transport::PipeSecret secret = secret_from_text(proof(root.secret, "pipes", ""));
+  if (shared_memory_) mine.shared_memory = shared_memory_->address();
+  if (fabric_) mine.fabric = fabric_->address();
+  for (const auto& transport : {shared_memory_, fabric_})
+    if (transport) transport->add_secret(id_, secret);
+  for (const auto& text : member_->exchange(encode(mine)))
+    addresses_.push_back(decode_rank_addresses(text));
+}
+
+void World::open_transports(const base::Settings& settings) {
+  const auto same_host = [&](const RankInfo& info) {
+    return info.host_id == infos_[static_cast<std::size_t>(rank_)].host_id;
+  };
+  const bool one_host = std::all_of(infos_.begin(), infos_.end(), same_host);
+  if (settings.shm && std::count_if(infos_.begin(), infos_.end(), same_host) > 1)
+    shared_memory_ = open_shared_memory();
+  if (!one_host || !settings.shm) fabric_ = open_fabric(settings);
+}
+
+std::string World::name_of(int rank) const {
+  const RankInfo& info = infos_[static_cast<std::size_t>(rank)];
+  return fmt::format("rank {} on host {} (pid {})", rank, info.host_name, info.pid);
+}
+
+std::vector<Route> World::routes() const {
+  std::vector<Route> routes;
+  const std::string& my_host = infos_[static_cast<std::size_t>(rank_)].host_id;
+  for (std::size_t peer = 0; peer < infos_.size(); ++peer) {
+    if (static_cast<int>(peer) == rank_) {
+      routes.push_back({nullptr, ""});
+    } else if (shared_memory_ && infos_[peer].host_id == my_host) {
+      routes.push_back({shared_memory_.get(), addresses_[peer].shared_memory});
+    } else {
+      routes.push_back({fabric_.get(), addresses_[peer].fabric});
+    }
+  }
+  return routes;
+}
+
+}  // namespace heddle::communicator

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs a build tree, moves the result elsewhere, and uses it as an outsider would: by CMake and by
+# Installs a build tree, moves the result elsewhere and uses it as an outsider would: by CMake and by
 # pkg-config, from C++ and from C. Then reads what the library shows and needs.
 # usage: check.sh BUILD_FOLDER CMAKE CXX CC
 set -eu
@@ -30,13 +30,17 @@ prefix=$work/moved
 package=$(dirname "$(find "$prefix" -name heddle-config.cmake)")
 library=$(find "$prefix" -name 'libheddle.so.?')
 [ -n "$library" ] || fail "no libheddle.so.N was installed"
-export PKG_CONFIG_PATH="$(dirname "$(find "$prefix" -name heddle.pc)")"
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name heddle.pc)")
+export PKG_CONFIG_PATH
 
 for project in outside outside_c; do
-  "$cmake" -S "$here/$project" -B "$work/$project" -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_COMPILER="$cc" -Dheddle_DIR="$package" \
-    -Wno-dev >"$work/log" 2>&1 && "$cmake" --build "$work/$project" >>"$work/log" 2>&1 ||
-    { cat "$work/log"; fail "find_package: $project does not build"; }
+  if ! { "$cmake" -S "$here/$project" -B "$work/$project" --no-warn-unused-cli \
+    -DCMAKE_BUILD_TYPE=Release -Dheddle_DIR="$package" -DCMAKE_CXX_COMPILER="$cxx" \
+    -DCMAKE_C_COMPILER="$cc" \
+    && "$cmake" --build "$work/$project"; } >"$work/log" 2>&1; then
+    cat "$work/log"
+    fail "find_package: $project does not build"
+  fi
 done
 # shellcheck disable=SC2046 # flags, one a word
 "$cxx" -std=c++20 -Wall -Wextra -Werror "$here/outside/main.cpp" -o "$work/by_pkg_config" \
@@ -61,6 +65,7 @@ shown=$(nm -D --defined-only "$library" | awk '{ print $NF }')
 foreign=$(echo "$shown" | grep -v -E '^heddle[A-Z]' || true)
 [ -z "$foreign" ] || fail "libheddle.so shows more than its C API: $(echo "$foreign" | head -n 5)"
 # Whatever the header declares is there.
+# shellcheck disable=SC2013 # names, one a word
 for name in $(sed -n 's/^HEDDLE_API.* \**\(heddle[A-Za-z]*\)(.*/\1/p' \
   "$prefix/include/heddle/heddle.h"); do
   echo "$shown" | grep -q -x "$name" || fail "heddle.h declares $name, which the library lacks"

@@ -1,0 +1,66 @@
+// The library itself as what is measured.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "harness/session.hpp"
+#include "heddle/mpi.hpp"
+
+namespace heddle::bench {
+namespace {
+
+class LibrarySession : public Session {
+ public:
+  LibrarySession(Communicator communicator, const Options& options)
+      : communicator_(std::move(communicator)), registration_(options.registration) {}
+
+  void all_reduce(const Call& call) override {
+    communicator_.all_reduce(call.send, call.receive, call.count, call.type, call.op);
+  }
+  void all_gather(const Call& call) override {
+    communicator_.all_gather(call.send, call.receive, call.count, call.type);
+  }
+  void reduce_scatter(const Call& call) override {
+    communicator_.reduce_scatter(call.send, call.receive, call.count, call.type, call.op);
+  }
+  void* allocate(std::size_t bytes) override {
+    HostBuffer<std::uint8_t>& buffer = buffers_.emplace_back(bytes);
+    if (registration_) registrations_.push_back(communicator_.register_buffer(buffer));
+    return buffer.data();
+  }
+  std::string network() const override { return ""; }
+  int library_version() const override {
+    int version = 0;
+    detail::check(heddleGetVersion(&version));
+    return version;
+  }
+
+ private:
+  // Destroyed from the last to the first: registrations before the communicator and the memory.
+  std::vector<HostBuffer<std::uint8_t>> buffers_;
+  Communicator communicator_;
+  bool registration_;
+  std::vector<Registration> registrations_;
+};
+
+}  // namespace
+
+std::unique_ptr<Session> join_by_mpi(const Options& options) {
+  return std::make_unique<LibrarySession>(from_mpi(MPI_COMM_WORLD, {settings_of(options)}),
+                                          options);
+}
+
+std::unique_ptr<Session> join_by_id(const Options& options, Control& control) {
+  std::vector<heddleUniqueId> ids(static_cast<std::size_t>(control.ranks()));
+  const heddleUniqueId mine = control.rank() == 0 ? UniqueId::make().get() : heddleUniqueId{};
+  control.all_gather(&mine, ids.data(), sizeof mine);
+  const auto id =
+      UniqueId::from_string({ids[0].internal, strnlen(ids[0].internal, sizeof ids[0].internal)});
+  return std::make_unique<LibrarySession>(
+      Communicator::from_unique_id(id, control.ranks(), control.rank(), {settings_of(options)}),
+      options);
+}
+
+}  // namespace heddle::bench

@@ -1,0 +1,99 @@
+#include "harness/table.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "harness/names.hpp"
+#include "heddle/version.h"
+
+namespace heddle::bench {
+namespace {
+
+std::string half_text(const Half& half, Average average) {
+  std::string text = fmt::format("  {:>7}  {:>6}  {:>6}", number(half.times.by(average) * 1e6, 7),
+                                 number(half.algbw, 6), number(half.busbw, 6));
+  // Unchecked is one column narrower, as in nccl-tests.
+  text += half.wrong ? fmt::format("  {:>6g}", *half.wrong) : "    N/A";
+  return text;
+}
+
+}  // namespace
+
+std::string number(double value, int width) {
+  for (const int decimals : {2, 1, 0}) {
+    std::string text = fmt::format("{:{}.{}f}", value, width, decimals);
+    if (text.size() <= static_cast<std::size_t>(width)) return text;
+  }
+  return fmt::format("{:{}.1e}", value, width);
+}
+
+std::string preamble(const Run& run) {
+  const Options& options = run.options;
+  std::string text = fmt::format(
+      "# heddle-tests version {}.{}.{} heddle-headers={} heddle-library={}\n"
+      "# Collective test starting: {}\n",
+      HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH, HEDDLE_VERSION_CODE, run.library_version,
+      run.program);
+  const bool by_factor = options.factor > 1;
+  text += fmt::format(
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg "
+      "iters: {} validation: {} graph: 0 unalign: 0\n#\n# Using devices\n",
+      options.min_bytes, options.max_bytes, by_factor ? options.factor : options.step_bytes,
+      by_factor ? "factor" : "bytes", options.warmup, options.iterations, options.aggregate,
+      options.check);
+  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank)
+    text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [{}] {}\n", rank, 0,
+                        run.ranks[rank].pid, run.ranks[rank].host, 0, "host", "memory");
+  text += fmt::format("#\n# {}\n", run.network);
+  if (run.ranks.size() == 1)
+    text += "# One rank moves nothing between ranks: its bus bandwidth is 0 by definition\n";
+  return text + "#\n";
+}
+
+std::string header(const Options& options) {
+  const std::string_view time = options.cpu_time ? "cputime" : "   time";
+  return fmt::format(
+      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}           out-of-place                       in-place"
+      "          \n"
+      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {}  {:>6}  {:>6}  {:>6}  {}  {:>6}  {:>6}  {:>6} \n"
+      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  "
+      "{:>6} \n",
+      "", "", "", "", "", "size", "count", "type", "redop", "root", time, "algbw", "busbw",
+      "#wrong", time, "algbw", "busbw", "#wrong", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
+      "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+std::string row_text(const Row& row, Average average, std::string_view stamp) {
+  std::string text = fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}", row.bytes, row.count,
+                                 name_of(row.type), row.op ? name_of(*row.op) : "none", -1);
+  text += half_text(row.out_of_place, average) + half_text(row.in_place, average);
+  if (!stamp.empty()) text += fmt::format("{:>21}", stamp);
+  return text + "\n";
+}
+
+void Totals::add(const Row& row) {
+  for (const Half* half : {&row.out_of_place, &row.in_place}) {
+    bad_checks += half->bad_checks;
+    busbw_sum += half->busbw;
+    ++halves;
+  }
+}
+
+std::string footer(std::string_view program, const Totals& totals) {
+  return fmt::format(
+      "# {:<20} : {} {}\n# {:<20} : {:g} \n#\n# Collective test concluded: {}\n#\n\n",
+      "Out of bounds values", totals.bad_checks, totals.bad_checks == 0 ? "OK" : "FAILED",
+      "Avg bus bandwidth", totals.mean_busbw(), program);
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+}  // namespace heddle::bench

@@ -14,8 +14,12 @@ namespace heddle::device {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// kPaired says that a codec also works on full vectors of stored elements, two vectors of lanes at
+// a time: the even elements and the odd ones (decode_even, decode_odd, encode_pair). That saves
+// moving elements across the vector.
 template <typename T>
 struct Plain {
+  static constexpr bool kPaired = false;
   using Stored = T;
   using Lane = T;
   template <class D, class V = hn::Vec<D>>
@@ -38,6 +42,7 @@ HWY_INLINE V narrow(D, hn::Vec<hn::Rebind<uint32_t, D>> v) {
 // The upper half of a binary32. Highway 1.0 truncates when it demotes, so the rounding (to nearest,
 // ties to even) is done here; a NaN stays one, quiet, with the upper bits of its payload.
 struct Bfloat16 {
+  static constexpr bool kPaired = HWY_TARGET != HWY_SCALAR;
   using Stored = uint16_t;
   using Lane = float;
   template <class D>
@@ -47,13 +52,38 @@ struct Bfloat16 {
   }
   template <class D>
   static HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> encode(D d, hn::Vec<D> v) {
+    return narrow(d, hn::ShiftRight<16>(round(d, v)));
+  }
+
+  template <class D>
+  static HWY_INLINE hn::Vec<D> decode_even(D d, hn::Vec<hn::Repartition<uint16_t, D>> v) {
+    const hn::Rebind<uint32_t, D> du;
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::BitCast(du, v)));
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> decode_odd(D d, hn::Vec<hn::Repartition<uint16_t, D>> v) {
+    const hn::Rebind<uint32_t, D> du;
+    return hn::BitCast(d, hn::And(hn::BitCast(du, v), hn::Set(du, 0xffff0000u)));
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::Repartition<uint16_t, D>> encode_pair(D d, hn::Vec<D> even,
+                                                                      hn::Vec<D> odd) {
+    const hn::Rebind<uint32_t, D> du;
+    const auto upper = hn::And(round(d, odd), hn::Set(du, 0xffff0000u));
+    return hn::BitCast(hn::Repartition<uint16_t, D>(),
+                       hn::Or(upper, hn::ShiftRight<16>(round(d, even))));
+  }
+
+ private:
+  // The result is in the upper 16 bits; the lower ones are of no meaning.
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::Rebind<uint32_t, D>> round(D, hn::Vec<D> v) {
     const hn::Rebind<uint32_t, D> du;
     const auto bits = hn::BitCast(du, v);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu)));
+    const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
     const auto quiet = hn::Or(bits, hn::Set(du, 0x00400000u));
-    const auto nan = hn::RebindMask(du, hn::Ne(v, v));
-    return narrow(d, hn::ShiftRight<16>(hn::IfThenElse(nan, quiet, rounded)));
+    return hn::IfThenElse(hn::RebindMask(du, hn::Ne(v, v)), quiet, rounded);
   }
 };
 
@@ -61,6 +91,7 @@ struct Bfloat16 {
 
 // IEEE binary16, converted by the processor.
 struct Float16 {
+  static constexpr bool kPaired = false;
   using Stored = uint16_t;
   using Lane = float;
   template <class D>
@@ -78,6 +109,7 @@ struct Float16 {
 // IEEE binary16 by integer arithmetic: Highway 1.0's own emulation knows neither infinity nor NaN,
 // and truncates. The same bits as the processors' instructions give.
 struct Float16 {
+  static constexpr bool kPaired = false;
   using Stored = uint16_t;
   using Lane = float;
   template <class D>

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/types.hpp"
+#include "device/reduce.hpp"
 
 namespace heddle::device {
 
@@ -21,11 +22,20 @@ struct KernelArguments {
 
 using Kernel = void (*)(const KernelArguments&);
 
-// The kernel of the best instruction set of this processor. avg gives the kernel of sum.
-Kernel integer_kernel(base::DataType type, base::RedOp op);
-Kernel float_kernel(base::DataType type, base::RedOp op);
-// Copies bytes from the one source to all destinations.
-Kernel copy_kernel();
-const char* kernel_target();
+// The kernels of one instruction set.
+struct KernelTable {
+  const char* target;
+  Kernel reduce[heddleNumTypes][heddleNumOps];
+  // From the one source to all destinations; counts bytes.
+  Kernel copy;
+};
+
+// The table of the best instruction set of this processor that Highway allows now.
+KernelTable resolve_kernels();
+void fill_integer_kernels(KernelTable& table);
+void fill_float_kernels(KernelTable& table);
+
+// reduce() with the kernels of an instruction set of the caller's choice.
+void reduce_with(const KernelTable& kernels, const ReduceTask& task);
 
 }  // namespace heddle::device

@@ -13,21 +13,19 @@ HWY_BEFORE_NAMESPACE();
 namespace heddle::device {
 namespace HWY_NAMESPACE {
 
-// In the order of heddleRedOp_t.
 template <class Codec>
-constexpr Kernel kFloatKernels[heddleNumOps] = {
-    reduce_kernel<Codec, Sum>, reduce_kernel<Codec, Prod>, reduce_kernel<Codec, Max>,
-    reduce_kernel<Codec, Min>, reduce_kernel<Codec, Sum>,
-};
+void fill_row(Kernel (&row)[heddleNumOps]) {
+  row[heddleSum] = row[heddleAvg] = reduce_kernel<Codec, Sum>;
+  row[heddleProd] = reduce_kernel<Codec, Prod>;
+  row[heddleMax] = reduce_kernel<Codec, Max>;
+  row[heddleMin] = reduce_kernel<Codec, Min>;
+}
 
-Kernel select_float(base::DataType type, base::RedOp op) {
-  switch (type) {
-    case heddleFloat16: return kFloatKernels<Float16>[op];
-    case heddleFloat32: return kFloatKernels<Plain<float>>[op];
-    case heddleFloat64: return kFloatKernels<Plain<double>>[op];
-    case heddleBfloat16: return kFloatKernels<Bfloat16>[op];
-    default: return nullptr;
-  }
+void fill_floats(KernelTable& table) {
+  fill_row<Float16>(table.reduce[heddleFloat16]);
+  fill_row<Plain<float>>(table.reduce[heddleFloat32]);
+  fill_row<Plain<double>>(table.reduce[heddleFloat64]);
+  fill_row<Bfloat16>(table.reduce[heddleBfloat16]);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -37,11 +35,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heddle::device {
 
-HWY_EXPORT(select_float);
+HWY_EXPORT(fill_floats);
 
-Kernel float_kernel(base::DataType type, base::RedOp op) {
-  return HWY_DYNAMIC_DISPATCH(select_float)(type, op);
-}
+void fill_float_kernels(KernelTable& table) { HWY_DYNAMIC_DISPATCH(fill_floats)(table); }
 
 }  // namespace heddle::device
 #endif

@@ -13,33 +13,30 @@ HWY_BEFORE_NAMESPACE();
 namespace heddle::device {
 namespace HWY_NAMESPACE {
 
-// In the order of heddleRedOp_t. Sums and products of signed integers are those of unsigned ones.
-template <typename T, typename U>
-constexpr Kernel kIntegerKernels[heddleNumOps] = {
-    reduce_kernel<Plain<U>, Sum>, reduce_kernel<Plain<U>, Prod>, reduce_kernel<Plain<T>, Max>,
-    reduce_kernel<Plain<T>, Min>, reduce_kernel<Plain<U>, Sum>,
-};
-
-Kernel select_integer(base::DataType type, base::RedOp op) {
-  switch (type) {
-    case heddleInt8: return kIntegerKernels<int8_t, uint8_t>[op];
-    case heddleUint8: return kIntegerKernels<uint8_t, uint8_t>[op];
-    case heddleInt32: return kIntegerKernels<int32_t, uint32_t>[op];
-    case heddleUint32: return kIntegerKernels<uint32_t, uint32_t>[op];
-    case heddleInt64: return kIntegerKernels<int64_t, uint64_t>[op];
-    case heddleUint64: return kIntegerKernels<uint64_t, uint64_t>[op];
-    default: return nullptr;
-  }
-}
-
 void copy_bytes(const KernelArguments& task) {
   // The operation is never applied with one source.
   Pass<Plain<uint8_t>, Max, 1, 0>(task).run(task.count, task.streaming);
 }
 
-Kernel select_copy() { return copy_bytes; }
+// Sums and products of signed integers (T) are those of unsigned ones (U).
+template <typename T, typename U>
+void fill_row(Kernel (&row)[heddleNumOps]) {
+  row[heddleSum] = row[heddleAvg] = reduce_kernel<Plain<U>, Sum>;
+  row[heddleProd] = reduce_kernel<Plain<U>, Prod>;
+  row[heddleMax] = reduce_kernel<Plain<T>, Max>;
+  row[heddleMin] = reduce_kernel<Plain<T>, Min>;
+}
 
-const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+void fill_integers(KernelTable& table) {
+  table.target = hwy::TargetName(HWY_TARGET);
+  table.copy = copy_bytes;
+  fill_row<int8_t, uint8_t>(table.reduce[heddleInt8]);
+  fill_row<uint8_t, uint8_t>(table.reduce[heddleUint8]);
+  fill_row<int32_t, uint32_t>(table.reduce[heddleInt32]);
+  fill_row<uint32_t, uint32_t>(table.reduce[heddleUint32]);
+  fill_row<int64_t, uint64_t>(table.reduce[heddleInt64]);
+  fill_row<uint64_t, uint64_t>(table.reduce[heddleUint64]);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace heddle::device
@@ -48,15 +45,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heddle::device {
 
-HWY_EXPORT(select_integer);
-HWY_EXPORT(select_copy);
-HWY_EXPORT(target_name);
+HWY_EXPORT(fill_integers);
 
-Kernel integer_kernel(base::DataType type, base::RedOp op) {
-  return HWY_DYNAMIC_DISPATCH(select_integer)(type, op);
-}
-Kernel copy_kernel() { return HWY_DYNAMIC_DISPATCH(select_copy)(); }
-const char* kernel_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+void fill_integer_kernels(KernelTable& table) { HWY_DYNAMIC_DISPATCH(fill_integers)(table); }
 
 }  // namespace heddle::device
 #endif

@@ -99,6 +99,25 @@ class Pass {
     return Codec::decode(d, hn::LoadU(ds, reinterpret_cast<const Stored*>(from_[source]) + at));
   }
 
+  // The k-th vector of lanes of the block at `at`.
+  template <int k, class D>
+  HWY_INLINE hn::Vec<D> load_part(D d, std::size_t source, std::size_t at) const {
+    const std::size_t lanes = hn::Lanes(d);
+    if constexpr (Codec::kPaired) {
+      const hn::Repartition<Stored, D> ds;
+      const Stored* from =
+          reinterpret_cast<const Stored*>(from_[source]) + at + (k / 2) * 2 * lanes;
+      const auto both = hn::LoadU(ds, from);
+      if constexpr (k % 2 == 0) {
+        return Codec::decode_even(d, both);
+      } else {
+        return Codec::decode_odd(d, both);
+      }
+    } else {
+      return load(d, source, at + k * lanes);
+    }
+  }
+
   template <class DS>
   HWY_INLINE void store(DS ds, hn::Vec<DS> v, Stored* to, bool stream) const {
     if (HWY_UNLIKELY(stream)) {
@@ -113,32 +132,50 @@ class Pass {
   }
   HWY_INLINE bool streams(std::size_t i) const { return i < 32 && (streaming_ >> i & 1) != 0; }
 
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE void store_block(D d, std::size_t at, V v0, V v1, V v2, V v3) const {
+    if constexpr (Codec::kPaired) {
+      const hn::Repartition<Stored, D> ds;
+      const auto s0 = Codec::encode_pair(d, v0, v1);
+      const auto s1 = Codec::encode_pair(d, v2, v3);
+      for (std::size_t i = 0; i < to_.size(); ++i) {
+        Stored* to = destination(i, at);
+        const bool stream = streams(i);
+        store(ds, s0, to, stream);
+        store(ds, s1, to + hn::Lanes(ds), stream);
+      }
+    } else {
+      const hn::Rebind<Stored, D> ds;
+      const std::size_t lanes = hn::Lanes(d);
+      const auto s0 = Codec::encode(d, v0);
+      const auto s1 = Codec::encode(d, v1);
+      const auto s2 = Codec::encode(d, v2);
+      const auto s3 = Codec::encode(d, v3);
+      for (std::size_t i = 0; i < to_.size(); ++i) {
+        Stored* to = destination(i, at);
+        const bool stream = streams(i);
+        store(ds, s0, to, stream);
+        store(ds, s1, to + lanes, stream);
+        store(ds, s2, to + 2 * lanes, stream);
+        store(ds, s3, to + 3 * lanes, stream);
+      }
+    }
+  }
+
   template <class D>
   HWY_INLINE void block(D d, std::size_t at) const {
-    const hn::Rebind<Stored, D> ds;
-    const std::size_t lanes = hn::Lanes(d);
-    auto v0 = load(d, 0, at);
-    auto v1 = load(d, 0, at + lanes);
-    auto v2 = load(d, 0, at + 2 * lanes);
-    auto v3 = load(d, 0, at + 3 * lanes);
+    auto v0 = load_part<0>(d, 0, at);
+    auto v1 = load_part<1>(d, 0, at);
+    auto v2 = load_part<2>(d, 0, at);
+    auto v3 = load_part<3>(d, 0, at);
     for (std::size_t i = 1; i < from_.size(); ++i) {
-      v0 = Operation::apply(d, v0, load(d, i, at));
-      v1 = Operation::apply(d, v1, load(d, i, at + lanes));
-      v2 = Operation::apply(d, v2, load(d, i, at + 2 * lanes));
-      v3 = Operation::apply(d, v3, load(d, i, at + 3 * lanes));
+      v0 = Operation::apply(d, v0, load_part<0>(d, i, at));
+      v1 = Operation::apply(d, v1, load_part<1>(d, i, at));
+      v2 = Operation::apply(d, v2, load_part<2>(d, i, at));
+      v3 = Operation::apply(d, v3, load_part<3>(d, i, at));
     }
-    const auto s0 = Codec::encode(d, divisor_.apply(d, v0));
-    const auto s1 = Codec::encode(d, divisor_.apply(d, v1));
-    const auto s2 = Codec::encode(d, divisor_.apply(d, v2));
-    const auto s3 = Codec::encode(d, divisor_.apply(d, v3));
-    for (std::size_t i = 0; i < to_.size(); ++i) {
-      Stored* to = destination(i, at);
-      const bool stream = streams(i);
-      store(ds, s0, to, stream);
-      store(ds, s1, to + lanes, stream);
-      store(ds, s2, to + 2 * lanes, stream);
-      store(ds, s3, to + 3 * lanes, stream);
-    }
+    store_block(d, at, divisor_.apply(d, v0), divisor_.apply(d, v1), divisor_.apply(d, v2),
+                divisor_.apply(d, v3));
   }
 
   template <class D>

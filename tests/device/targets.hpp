@@ -3,27 +3,32 @@
 
 #include <hwy/targets.h>
 
-#include <set>
-#include <string>
+#include <cstdint>
+#include <cstring>
+#include <vector>
 
-#include "device/reduce.hpp"
+#include "device/kernels.hpp"
 
 namespace heddle::device {
 
-// Names of the sets that were checked.
-template <typename Check>
-std::set<std::string> on_every_target(Check check) {
-  std::set<std::string> seen;
-  for (std::int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
-    const std::int64_t target = left & -left;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
-    // Sets that were not compiled fall back to the baseline.
-    if (seen.insert(reduce_target()).second) check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  return seen;
+inline const std::vector<KernelTable>& every_target() {
+  static const std::vector<KernelTable> tables = [] {
+    std::vector<KernelTable> found;
+    for (std::int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+      const std::int64_t target = left & -left;
+      hwy::SetSupportedTargetsForTest(target);
+      hwy::GetChosenTarget().Update(target);
+      const KernelTable table = resolve_kernels();
+      // A set that was not compiled gives the baseline's table once more.
+      bool known = false;
+      for (const KernelTable& other : found) known |= std::strcmp(other.target, table.target) == 0;
+      if (!known) found.push_back(table);
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    return found;
+  }();
+  return tables;
 }
 
 }  // namespace heddle::device

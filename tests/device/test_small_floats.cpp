@@ -17,18 +17,18 @@ void check(const reference::Problem& problem, const std::vector<Bytes>& sources)
   const Bytes expected = reference::reduce(problem, sources);
   std::vector<const std::byte*> from;
   for (const Bytes& source : sources) from.push_back(source.data());
-  on_every_target([&] {
+  for (const KernelTable& kernels : every_target()) {
     Bytes result(expected.size());
     std::byte* const to[] = {result.data()};
-    reduce({.sources = from,
-            .destinations = to,
-            .count = problem.count,
-            .type = problem.type,
-            .op = problem.op,
-            .divide_by = problem.divide_by});
+    reduce_with(kernels, {.sources = from,
+                          .destinations = to,
+                          .count = problem.count,
+                          .type = problem.type,
+                          .op = problem.op,
+                          .divide_by = problem.divide_by});
     const std::size_t at =
         reference::first_difference(problem.type, result.data(), expected.data(), problem.count);
-    INFO("element " << at << " of " << problem.count << " on " << reduce_target() << " type "
+    INFO("element " << at << " of " << problem.count << " on " << kernels.target << " type "
                     << base::name_of(problem.type) << " op " << base::name_of(problem.op));
     if (at != problem.count) {
       for (const Bytes& source : sources) {
@@ -40,7 +40,7 @@ void check(const reference::Problem& problem, const std::vector<Bytes>& sources)
                                 reference::load<std::uint16_t>(expected.data() + 2 * at)));
     }
     REQUIRE(at == problem.count);
-  });
+  }
 }
 
 constexpr std::size_t kPatterns = 65536;
@@ -88,28 +88,30 @@ TEST_CASE("float16 and bfloat16 overflow to infinity and underflow through subno
   const std::uint16_t bfloat[][3] = {{0x7f7f, 0x7b00, 0x7f80}, {0x7f7f, 0x7a80, 0x7f7f},
                                      {0xff7f, 0xfb00, 0xff80}, {0x0001, 0x0001, 0x0002},
                                      {0x007f, 0x0001, 0x0080}, {0x7f80, 0xff80, 0x7fc0}};
-  const auto run = [](base::DataType type, const std::uint16_t(&row)[3]) {
+  const auto run = [](const KernelTable& kernels, base::DataType type,
+                      const std::uint16_t(&row)[3]) {
     const std::byte* const from[] = {reinterpret_cast<const std::byte*>(&row[0]),
                                      reinterpret_cast<const std::byte*>(&row[1])};
     std::uint16_t result = 0;
     std::byte* const to[] = {reinterpret_cast<std::byte*>(&result)};
-    reduce({.sources = from, .destinations = to, .count = 1, .type = type, .op = heddleSum});
+    reduce_with(kernels,
+                {.sources = from, .destinations = to, .count = 1, .type = type, .op = heddleSum});
     const auto* got = reinterpret_cast<const std::byte*>(&result);
     const auto* wanted = reinterpret_cast<const std::byte*>(&row[2]);
     INFO(fmt::format("{} {:04x} + {:04x} = {:04x} on {}", base::name_of(type), row[0], row[1],
-                     result, reduce_target()));
+                     result, kernels.target));
     CHECK(reference::first_difference(type, got, wanted, 1) == 1);
   };
-  on_every_target([&] {
-    for (const auto& row : half) run(heddleFloat16, row);
-    for (const auto& row : bfloat) run(heddleBfloat16, row);
-  });
+  for (const KernelTable& kernels : every_target()) {
+    for (const auto& row : half) run(kernels, heddleFloat16, row);
+    for (const auto& row : bfloat) run(kernels, heddleBfloat16, row);
+  }
 }
 
 TEST_CASE("a NaN operand of min and max is kept or ignored, never replaced") {
   const std::uint32_t nan = 0x7fc00000u;
   const float one = 1.0f;
-  on_every_target([&] {
+  for (const KernelTable& kernels : every_target()) {
     for (const base::RedOp op : {heddleMin, heddleMax}) {
       for (const bool first : {false, true}) {
         const auto* a = reinterpret_cast<const std::byte*>(&one);
@@ -117,11 +119,13 @@ TEST_CASE("a NaN operand of min and max is kept or ignored, never replaced") {
         const std::byte* const from[] = {first ? b : a, first ? a : b};
         float result = 0;
         std::byte* const to[] = {reinterpret_cast<std::byte*>(&result)};
-        reduce({.sources = from, .destinations = to, .count = 1, .type = heddleFloat32, .op = op});
+        reduce_with(
+            kernels,
+            {.sources = from, .destinations = to, .count = 1, .type = heddleFloat32, .op = op});
         CHECK((std::isnan(result) || result == 1.0f));
       }
     }
-  });
+  }
 }
 
 }  // namespace

@@ -1,0 +1,107 @@
+#include "transport/shared_memory/handshake.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace heddle::transport {
+namespace {
+
+class Prover {
+ public:
+  explicit Prover(Step step, const Secret& secret) {
+    crypto_generichash_init(&state_, secret.data(), secret.size(), sizeof(Proof));
+    add(&step, sizeof step);
+  }
+  Prover& add(const void* data, std::size_t bytes) {
+    crypto_generichash_update(&state_, static_cast<const unsigned char*>(data), bytes);
+    return *this;
+  }
+  Proof proof() {
+    Proof out;
+    crypto_generichash_final(&state_, out.data(), out.size());
+    return out;
+  }
+
+ private:
+  crypto_generichash_state state_;
+};
+
+Proof proof_of(const Hello& hello, const Challenge& challenge, const Secret& secret) {
+  return Prover(Step::hello, secret)
+      .add(&challenge, sizeof challenge)
+      .add(&hello, offsetof(Hello, proof))
+      .proof();
+}
+
+Proof proof_of(const Answer& answer, Step step, const Challenge& challenge, const Hello& hello,
+               const Secret& secret) {
+  return Prover(step, secret)
+      .add(&challenge, sizeof challenge)
+      .add(&hello, sizeof hello)
+      .add(&answer, offsetof(Answer, proof))
+      .proof();
+}
+
+bool same(const Proof& a, const Proof& b) {
+  return sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+Nonce new_nonce() {
+  if (sodium_init() < 0) base::fail(heddleSystemError, "libsodium finds no source of randomness");
+  Nonce nonce;
+  randombytes_buf(nonce.data(), nonce.size());
+  return nonce;
+}
+
+}  // namespace
+
+Challenge new_challenge() { return {kHandshakeMagic, kHandshakeVersion, 0, new_nonce()}; }
+
+Hello new_hello(const PipeKey& key, const PipeOptions& options, const Challenge& challenge,
+                const Secret& secret) {
+  Hello hello = {};
+  hello.magic = kHandshakeMagic;
+  hello.version = kHandshakeVersion;
+  hello.from = key.from;
+  hello.to = key.to;
+  hello.channel = key.channel;
+  hello.slots = static_cast<std::uint32_t>(options.slots);
+  hello.slot_bytes = options.slot_bytes;
+  hello.communicator = key.communicator;
+  hello.nonce = new_nonce();
+  hello.proof = proof_of(hello, challenge, secret);
+  return hello;
+}
+
+Answer new_answer(Step step, std::string_view refusal, const Challenge& challenge,
+                  const Hello& hello, const Secret& secret) {
+  Answer answer = {};
+  answer.accepted = refusal.empty() ? 1 : 0;
+  std::memcpy(answer.reason, refusal.data(), std::min(refusal.size(), sizeof answer.reason - 1));
+  answer.proof = proof_of(answer, step, challenge, hello, secret);
+  return answer;
+}
+
+bool proves(const Hello& hello, const Challenge& challenge, const Secret& secret) {
+  return same(hello.proof, proof_of(hello, challenge, secret));
+}
+
+bool proves(const Answer& answer, Step step, const Challenge& challenge, const Hello& hello,
+            const Secret& secret) {
+  return same(answer.proof, proof_of(answer, step, challenge, hello, secret));
+}
+
+PipeKey key_of(const Hello& hello) {
+  return {hello.communicator, hello.from, hello.to, hello.channel};
+}
+
+PipeOptions options_of(const Hello& hello) {
+  return {static_cast<int>(hello.slots), static_cast<std::size_t>(hello.slot_bytes)};
+}
+
+}  // namespace heddle::transport

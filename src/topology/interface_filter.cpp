@@ -98,7 +98,8 @@ std::vector<JudgedInterface> take_fit(const std::vector<Interface>& all, std::st
   for (const auto& interface : all) {
     std::string why = why_unfit(interface);
     if (why.empty() && interface.loopback) why = "it is loopback";
-    if (why.empty() && interface.bridge_like) why = "it is of containers or virtual machines";
+    if (why.empty() && interface.bridge_like)
+      why = "it is of containers, virtual machines or a bridge";
     judged.push_back({interface, why});
   }
   if (!any_used(judged)) {
@@ -113,12 +114,18 @@ std::vector<JudgedInterface> take_fit(const std::vector<Interface>& all, std::st
   return judged;
 }
 
-// Fast before slow, then by PCI address (those without one last), then by name.
-auto default_order(const JudgedInterface& one) {
-  const Interface& interface = one.interface;
-  return std::make_tuple(!one.unused_because.empty(), -interface.speed_mbit, interface.pci.empty(),
-                         interface.pci.size(), std::string_view(interface.pci),
-                         std::string_view(interface.name));
+// Fast before slow, then by PCI address (those without one last), then by name (eth9 before eth10).
+bool default_order(const JudgedInterface& a, const JudgedInterface& b) {
+  const auto key = [](const JudgedInterface& one) {
+    const Interface& interface = one.interface;
+    return std::make_tuple(!one.unused_because.empty(), -interface.speed_mbit,
+                           interface.pci.empty(), interface.pci.size(),
+                           std::string_view(interface.pci));
+  };
+  const auto key_a = key(a);
+  const auto key_b = key(b);
+  if (key_a != key_b) return key_a < key_b;
+  return strverscmp(a.interface.name.c_str(), b.interface.name.c_str()) < 0;
 }
 
 int address_class(const Address& address) {
@@ -141,10 +148,7 @@ std::vector<JudgedInterface> judge_interfaces(const std::vector<Interface>& all,
   const Filter filter = parse(text, all);
   if (filter.wants()) return take_wanted(all, text, filter);
   auto judged = take_fit(all, text, filter);
-  std::stable_sort(judged.begin(), judged.end(),
-                   [](const JudgedInterface& a, const JudgedInterface& b) {
-                     return default_order(a) < default_order(b);
-                   });
+  std::stable_sort(judged.begin(), judged.end(), default_order);
   return judged;
 }
 
@@ -162,22 +166,20 @@ std::vector<Interface> usable_interfaces(const base::Settings& settings) {
   return used;
 }
 
-std::vector<std::string> addresses_with_port(const std::vector<Interface>& used,
-                                             std::uint16_t port) {
+std::vector<Address> advertised_addresses(const std::vector<Interface>& used) {
   std::vector<Address> addresses;
   for (const auto& interface : used)
     addresses.insert(addresses.end(), interface.addresses.begin(), interface.addresses.end());
   std::stable_sort(addresses.begin(), addresses.end(), comes_first);
-  std::vector<std::string> texts;
-  for (const auto& address : addresses)
-    texts.push_back(address.storage.ss_family == AF_INET6
-                        ? fmt::format("[{}]:{}", address.text, port)
-                        : fmt::format("{}:{}", address.text, port));
-  return texts;
+  return addresses;
 }
 
 std::vector<std::string> bootstrap_addresses(const base::Settings& settings, std::uint16_t port) {
-  auto texts = addresses_with_port(usable_interfaces(settings), port);
+  std::vector<std::string> texts;
+  for (const auto& address : advertised_addresses(usable_interfaces(settings)))
+    texts.push_back(address.storage.ss_family == AF_INET6
+                        ? fmt::format("[{}]:{}", address.text, port)
+                        : fmt::format("{}:{}", address.text, port));
   if (texts.empty())
     base::fail(heddleSystemError,
                "no network interface is up with an address, not even loopback (ip link set lo up)");

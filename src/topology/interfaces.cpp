@@ -45,9 +45,10 @@ bool is_inner_bridge(const std::string& name) {
 }
 
 bool is_bridge_like(const std::string& name) {
+  std::error_code ignored;
   return std::any_of(std::begin(kBridgePrefixes), std::end(kBridgePrefixes),
                      [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
-         is_inner_bridge(name);
+         fs::exists(sysfs(name) + "/brport", ignored) || is_inner_bridge(name);
 }
 
 Address address_from(const sockaddr* from, const std::string& interface) {

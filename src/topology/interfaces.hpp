@@ -24,7 +24,7 @@ struct Interface {
   std::vector<Address> addresses;  // IPv4, IPv6, then link-local ones
   bool up = false;                 // enabled, and its link is there
   bool loopback = false;
-  bool bridge_like = false;  // of containers or virtual machines: ends inside this host
+  bool bridge_like = false;  // of containers or virtual machines, or a bridge's port
   std::string pci;           // "0000:00:03.0"; "" when it is no PCI device
   int numa_node = -1;        // -1: unknown
   long speed_mbit = -1;      // megabits per second; -1: unknown
@@ -51,11 +51,11 @@ std::vector<JudgedInterface> judge_interfaces(const std::vector<Interface>& all,
 // The used ones of judge_interfaces for this machine. Empty only when not even loopback is up.
 std::vector<Interface> usable_interfaces(const base::Settings& settings);
 
-// "ip:port" or "[ip6]:port" of every address of `used`, link-local ones last. Pure.
-std::vector<std::string> addresses_with_port(const std::vector<Interface>& used,
-                                             std::uint16_t port);
+// Every address of `used`, best for other hosts first, link-local ones last. Pure.
+std::vector<Address> advertised_addresses(const std::vector<Interface>& used);
 
-// What a rank that listens on `port` tells the others, best first. Loopback only when the machine
+// What a rank that listens on `port` tells the others: "ip:port" or "[ip6]:port", best first.
+// Loopback only when the machine
 // has nothing else or the filter names it; the host's own name is never resolved, because hosts
 // often map it to 127.0.0.1. Fails with heddleSystemError when no interface is up.
 std::vector<std::string> bootstrap_addresses(const base::Settings& settings, std::uint16_t port);

@@ -26,7 +26,10 @@ Names names(const std::vector<Interface>& all, std::string_view filter = "") {
 }
 
 Names advertised(const std::vector<Interface>& all, std::string_view filter = "") {
-  return addresses_with_port(used(all, filter), 7);
+  Names result;
+  for (const auto& address : advertised_addresses(used(all, filter)))
+    result.push_back(address.text);
+  return result;
 }
 
 // The text with which a filter is refused; it must be an invalid argument.
@@ -54,13 +57,13 @@ Interface down(Interface made) {
 TEST_CASE("the good interface is used though lo and docker0 are listed first") {
   const std::vector<Interface> all = {lo(), docker0(), interface("eth0", {"10.0.0.5"}, 100)};
   CHECK(names(all) == Names{"eth0"});
-  CHECK(advertised(all) == Names{"10.0.0.5:7"});
+  CHECK(advertised(all) == Names{"10.0.0.5"});
 }
 
 TEST_CASE("loopback is used when there is nothing else") {
   CHECK(names({lo()}) == Names{"lo"});
   CHECK(used({lo()}, "").front().loopback);
-  CHECK(advertised({lo()}) == Names{"127.0.0.1:7", "[::1]:7"});
+  CHECK(advertised({lo()}) == Names{"127.0.0.1", "::1"});
   CHECK(names({lo(), docker0()}) == Names{"lo"});
   CHECK(names({docker0(), lo(), down(interface("eth0", {"10.0.0.5"}))}) == Names{"lo"});
   CHECK(names({lo(), interface("eth0", {})}) == Names{"lo"});
@@ -71,13 +74,13 @@ TEST_CASE("nothing up leaves nothing") {
   CHECK(names({down(lo())}).empty());
   CHECK(names({down(lo()), docker0()}).empty());
   CHECK(names({down(lo())}, "^docker0").empty());
-  CHECK(addresses_with_port({}, 7).empty());
+  CHECK(advertised_addresses({}).empty());
 }
 
 TEST_CASE("machines without IPv4") {
   CHECK(advertised({lo(), interface("eth0", {"fd00::2", "fe80::2%eth0"})}) ==
-        Names{"[fd00::2]:7", "[fe80::2%eth0]:7"});
-  CHECK(advertised({lo(), interface("eth0", {"fe80::2%eth0"})}) == Names{"[fe80::2%eth0]:7"});
+        Names{"fd00::2", "fe80::2%eth0"});
+  CHECK(advertised({lo(), interface("eth0", {"fe80::2%eth0"})}) == Names{"fe80::2%eth0"});
 }
 
 TEST_CASE("an interface counts once however many addresses it has") {
@@ -89,14 +92,14 @@ TEST_CASE("an interface counts once however many addresses it has") {
 TEST_CASE("addresses that other hosts can use best come first") {
   const auto eth0 = interface("eth0", {"10.0.0.5", "fd00::5", "fe80::5%eth0"}, 100);
   const auto eth1 = interface("eth1", {"10.0.1.5", "169.254.3.4", "fe80::6%eth1"}, 10);
-  CHECK(advertised({lo(), eth1, eth0}) == Names{"10.0.0.5:7", "10.0.1.5:7", "[fd00::5]:7",
-                                                "169.254.3.4:7", "[fe80::5%eth0]:7",
-                                                "[fe80::6%eth1]:7"});
+  CHECK(advertised({lo(), eth1, eth0}) ==
+        Names{"10.0.0.5", "10.0.1.5", "fd00::5", "169.254.3.4", "fe80::5%eth0", "fe80::6%eth1"});
 }
 
 TEST_CASE("default order is by speed, PCI address and name") {
   const std::vector<Interface> all = {
-      interface("virtual", {"10.0.0.1"}),
+      interface("eth10", {"10.0.0.1"}),
+      interface("eth9", {"10.0.0.8"}),
       interface("slow", {"10.0.0.2"}, 1000, "0000:01:00.0"),
       interface("b", {"10.0.0.3"}, 100000, "10000:00:00.0"),
       interface("c", {"10.0.0.4"}, 100000, "0000:81:00.0"),
@@ -104,7 +107,7 @@ TEST_CASE("default order is by speed, PCI address and name") {
       interface("d", {"10.0.0.6"}, 100000, "0000:02:00.1"),
       interface("a", {"10.0.0.7"}, 100000),
   };
-  CHECK(names(all) == Names{"d", "e", "c", "b", "a", "slow", "virtual"});
+  CHECK(names(all) == Names{"d", "e", "c", "b", "a", "slow", "eth9", "eth10"});
 }
 
 TEST_CASE("a filter's names are used in its order, whatever they are") {
@@ -114,7 +117,7 @@ TEST_CASE("a filter's names are used in its order, whatever they are") {
   CHECK(names(all, "eth0") == Names{"eth0"});
   CHECK(names(all, "docker0") == Names{"docker0"});
   CHECK(names(all, "lo,eth1") == Names{"lo", "eth1"});
-  CHECK(advertised(all, "lo") == Names{"127.0.0.1:7", "[::1]:7"});
+  CHECK(advertised(all, "lo") == Names{"127.0.0.1", "::1"});
 }
 
 TEST_CASE("an excluding filter keeps the rest of the default") {
@@ -186,7 +189,7 @@ TEST_CASE("each interface that is not used says why") {
     return std::string("missing");
   };
   CHECK(why("lo") == "it is loopback");
-  CHECK(why("docker0") == "it is of containers or virtual machines");
+  CHECK(why("docker0") == "it is of containers, virtual machines or a bridge");
   CHECK(why("eth1") == "it is down");
   CHECK(why("eth2") == "it has no address");
 }

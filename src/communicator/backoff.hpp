@@ -6,7 +6,6 @@
 #include <sched.h>
 
 #include <chrono>
-#include <optional>
 #include <thread>
 
 #include "base/deadline.hpp"
@@ -21,18 +20,19 @@ class Backoff {
 
   void reset() {
     spins_ = 0;
-    since_.reset();
+    waiting_ = false;
   }
 
-  // Waits a little. True when it looked at the clock: time to check deadlines with waited().
+  // Waits a little. True when it looked at the clock: time to check deadlines.
   bool pause() {
     if (spin_ > Duration::zero() && ++spins_ % kSpinsPerLook != 0) {
       relax();
       return false;
     }
-    now_ = base::Clock::now();
-    if (!since_) since_ = now_;
-    const Duration waited_so_far = now_ - *since_;
+    const auto now = base::Clock::now();
+    if (!waiting_) since_ = now;
+    waiting_ = true;
+    const Duration waited_so_far = now - since_;
     if (waited_so_far < spin_) return true;
     if (waited_so_far < spin_ + kYieldFor)
       sched_yield();
@@ -40,8 +40,6 @@ class Backoff {
       std::this_thread::sleep_for(waited_so_far < kLongWait ? kShortSleep : kLongSleep);
     return true;
   }
-
-  base::Seconds waited() const { return since_ ? base::Seconds(now_ - *since_) : base::Seconds(0); }
 
  private:
   static constexpr unsigned kSpinsPerLook = 32;
@@ -62,8 +60,8 @@ class Backoff {
 
   Duration spin_;
   unsigned spins_ = 0;
-  std::optional<base::Clock::time_point> since_;
-  base::Clock::time_point now_{};
+  bool waiting_ = false;
+  base::Clock::time_point since_{};
 };
 
 }  // namespace heddle::communicator

@@ -33,6 +33,7 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "collectives/generators.hpp"
 

@@ -7,7 +7,10 @@
 namespace heddle::collectives::proof {
 
 RankSets::RankSets(int ranks)
-    : ranks_(ranks), words_((static_cast<std::size_t>(ranks) + 63) / 64), scratch_(words_) {
+    : ranks_(ranks),
+      words_((static_cast<std::size_t>(ranks) + 63) / 64),
+      scratch_(words_),
+      table_(256, -1) {
   const auto set_bit = [this](int rank) {
     scratch_[static_cast<std::size_t>(rank) / 64] |= std::uint64_t{1} << (rank % 64);
   };
@@ -31,20 +34,32 @@ int RankSets::unite(int a, int b) {
 }
 
 int RankSets::id_of_scratch() {
+  int& place = place_of(scratch_.data());
+  if (place >= 0) return place;
+  const auto id = bits_.size() / words_;
+  place = static_cast<int>(id);
+  bits_.insert(bits_.end(), scratch_.begin(), scratch_.end());
+  if (2 * id > table_.size()) grow();
+  return static_cast<int>(id);
+}
+
+int& RankSets::place_of(const std::uint64_t* bits) {
   std::uint64_t hash = 0;
-  for (const std::uint64_t word : scratch_) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  for (std::size_t w = 0; w < words_; ++w) {
+    hash = (hash ^ bits[w]) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 32;
   }
-  const auto [first, last] = ids_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const auto* known = &bits_[static_cast<std::size_t>(it->second) * words_];
-    if (std::equal(scratch_.begin(), scratch_.end(), known)) return it->second;
+  for (std::size_t i = hash % table_.size();; i = (i + 1) % table_.size()) {
+    if (table_[i] < 0) return table_[i];
+    const std::uint64_t* known = &bits_[static_cast<std::size_t>(table_[i]) * words_];
+    if (std::equal(bits, bits + words_, known)) return table_[i];
   }
-  const int id = static_cast<int>(bits_.size() / words_);
-  bits_.insert(bits_.end(), scratch_.begin(), scratch_.end());
-  ids_.emplace(hash, id);
-  return id;
+}
+
+void RankSets::grow() {
+  table_.assign(2 * table_.size(), -1);
+  for (std::size_t id = 0; id * words_ < bits_.size(); ++id)
+    place_of(&bits_[id * words_]) = static_cast<int>(id);
 }
 
 bool RankSets::contains(int set, int rank) const {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace heddle::collectives::proof {
@@ -24,13 +23,16 @@ class RankSets {
 
  private:
   int id_of_scratch();
+  // Where the set of these bits is in the table, or the empty place where it belongs.
+  int& place_of(const std::uint64_t* bits);
+  void grow();
   bool contains(int set, int rank) const;
 
   int ranks_;
   std::size_t words_;                // of one set
   std::vector<std::uint64_t> bits_;  // all sets, one after another
   std::vector<std::uint64_t> scratch_;
-  std::unordered_multimap<std::uint64_t, int> ids_;  // by hash of the bits
+  std::vector<int> table_;  // ids by hash of the bits, open addressing; -1 is empty
   int everybody_ = 0;
 };
 

@@ -1,0 +1,99 @@
+// Selection: the table answers every request, and what was asked for is taken or refused aloud.
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "collectives/select.hpp"
+
+namespace heddle::collectives {
+namespace {
+
+constexpr auto kAllReduce = base::Collective::all_reduce;
+constexpr auto kAllGather = base::Collective::all_gather;
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("every row names an algorithm that has the collective, and can be reached") {
+  for (const SelectionRow& row : selection_table()) {
+    const Algorithm* algorithm = algorithm_named(row.algorithm);
+    REQUIRE(algorithm != nullptr);
+    CHECK(algorithm->supports(row.collective));
+    CHECK(row.channels >= 1);
+    CHECK(row.min_ranks <= row.max_ranks);
+    // Its largest number of ranks and bytes is answered by this very row.
+    const auto selection = choose({row.collective, row.up_to_bytes, row.max_ranks, row.reach});
+    const auto same = choose({row.collective, row.up_to_bytes, row.min_ranks, row.reach});
+    CHECK((selection.algorithm == algorithm || same.algorithm == algorithm));
+  }
+}
+
+TEST_CASE("every request is answered") {
+  for (int c = 0; c < base::kCollectives; ++c)
+    for (const Reach reach : {Reach::local, Reach::fabric})
+      for (int ranks = 1; ranks <= 300; ++ranks)
+        for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{8192},
+                                  std::size_t{8193}, std::size_t{1} << 20, std::size_t{1} << 40,
+                                  std::numeric_limits<std::size_t>::max()}) {
+          const auto collective = static_cast<base::Collective>(c);
+          const Selection selection = choose({collective, bytes, ranks, reach});
+          REQUIRE(selection.algorithm != nullptr);
+          REQUIRE(selection.algorithm->supports(collective));
+          REQUIRE(selection.channels >= 1);
+          REQUIRE_FALSE(selection.force_refused);
+          REQUIRE_FALSE(selection.why.empty());
+        }
+}
+
+TEST_CASE("large messages of two ranks go by ring, small ones by one-shot") {
+  for (const Reach reach : {Reach::local, Reach::fabric}) {
+    CHECK(choose({kAllReduce, 8, 2, reach}).algorithm->name == "one-shot");
+    CHECK(choose({kAllReduce, std::size_t{1} << 28, 2, reach}).algorithm->name == "ring");
+  }
+}
+
+TEST_CASE("the table is printed a row a line") {
+  const std::string text = selection_text();
+  CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) ==
+        selection_table().size());
+  CHECK(contains(text, "all-reduce, fabric, 33 or more ranks, up to 8 MiB: tree on 1 channel\n"));
+  CHECK(contains(choose({kAllReduce, 8, 2, Reach::local}).why, "all-reduce, local, "));
+}
+
+TEST_CASE("what is forced is taken") {
+  for (const Algorithm& algorithm : algorithms()) {
+    const Selection selection = choose({kAllReduce, 1000, 4, Reach::local, algorithm.name, 3});
+    CHECK(selection.algorithm->name == algorithm.name);
+    CHECK(selection.channels == 3);
+    CHECK_FALSE(selection.force_refused);
+    CHECK(contains(selection.why, "was asked for"));
+    CHECK(contains(selection.why, "channels 3"));
+  }
+  const Selection by_table = choose({kAllReduce, 1000, 4, Reach::local});
+  CHECK(choose({kAllReduce, 1000, 4, Reach::local, "auto"}).algorithm == by_table.algorithm);
+}
+
+TEST_CASE("a forced algorithm without the collective gives way to the table and says so") {
+  const Selection selection = choose({kAllGather, 1000, 4, Reach::fabric, "tree"});
+  CHECK(selection.force_refused);
+  CHECK(selection.algorithm == choose({kAllGather, 1000, 4, Reach::fabric}).algorithm);
+  CHECK(contains(selection.why, "tree was asked for but has no all-gather"));
+}
+
+TEST_CASE("a name that no algorithm has, and channels below 0, are errors") {
+  try {
+    choose({kAllReduce, 1000, 4, Reach::local, "rnig"});
+    FAIL("accepted");
+  } catch (const base::Error& error) {
+    CHECK(error.code() == heddleInvalidArgument);
+    CHECK(contains(error.what(), "\"rnig\""));
+    CHECK(contains(error.what(), "auto, ring, tree, one-shot, two-shot"));
+  }
+  CHECK_THROWS_AS(choose({kAllReduce, 1000, 4, Reach::local, "ring", -1}), base::Error);
+}
+
+}  // namespace
+}  // namespace heddle::collectives

@@ -51,7 +51,8 @@ make_base() { # RELEASE: the bare root as a tar file, made once
   [ ! -f "$tar" ] || return 0
   [[ $mirror != https:* ]] || include=(--include=ca-certificates)
   say "$1: debootstrap from $mirror"
-  debootstrap --variant=minbase "${include[@]}" "$1" "$root" "$mirror" >"$scratch/debootstrap.log" ||
+  debootstrap --variant=minbase "${include[@]}" "$1" "$root" "$mirror" \
+    >"$scratch/debootstrap.log" 2>&1 ||
     { tail -n 20 "$scratch/debootstrap.log" >&2; die "$1: debootstrap failed"; }
   tar -C "$root" --exclude=./dev/\* --exclude=./var/cache/apt/archives/\*.deb -cf "$tar.part" .
   mv "$tar.part" "$tar"
@@ -66,9 +67,9 @@ new_root() { # RELEASE ROOT
 
 # Runs a command in a root, with /proc, /sys, /dev and the cache of packages there.
 in_root() { # RELEASE ROOT COMMAND...
-  local release=$1 root=$2
+  local packages=$cache/packages-$1 root=$2
   shift 2
-  mkdir -p "$cache/packages-$release"
+  mkdir -p "$packages"
   # shellcheck disable=SC2016 # the inner shell's variables
   unshare --mount --propagation private --pid --fork --kill-child bash -c '
     set -e
@@ -80,7 +81,8 @@ in_root() { # RELEASE ROOT COMMAND...
     mount -t tmpfs tmpfs "$root/dev/shm"
     mount --bind "$packages" "$root/var/cache/apt/archives"
     chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 \
-      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' - "$root" "$cache/packages-$release" "$@" </dev/null
+      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' - \
+    "$root" "$packages" "$@" </dev/null
 }
 
 step() { # NAME COMMAND...: runs it with the output in a log; says how it went

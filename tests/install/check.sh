@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs a build tree, moves the result elsewhere and uses it as an outsider would: by CMake and by
-# pkg-config, from C++ and from C. Then reads what the library shows and needs.
+# Installs a build tree, moves the result elsewhere and uses it as an outsider would: by CMake and
+# by pkg-config, from C++ and from C. Then reads what the library shows and needs.
 # usage: check.sh BUILD_FOLDER CMAKE CXX CC
 set -eu
 build=$1 cmake=$2 cxx=$3 cc=$4

@@ -36,8 +36,8 @@ def commands(public_only, cc, cxx):
         yield header, [cxx, "-std=c++20", *strict, *public, *needs, "-include", str(header),
                        "-x", "c++", "/dev/null"]
         if header.suffix == ".h":
-            yield header, [cc, "-std=c99", *strict, "-Wno-pedantic", *public, "-include", str(header),
-                           "-x", "c", "/dev/null"]
+            yield header, [cc, "-std=c99", *strict, "-Wno-pedantic", *public,
+                           "-include", str(header), "-x", "c", "/dev/null"]
     if public_only:
         return
     for header in sorted((ROOT / "src").rglob("*.hpp")):

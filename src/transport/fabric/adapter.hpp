@@ -1,0 +1,38 @@
+// One network adapter as libfabric shows it, and what the operating system adds to that. Knows no
+// provider by name.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace heddle::transport::fabric {
+
+struct PciAddress {
+  std::uint16_t domain = 0;
+  std::uint8_t bus = 0;
+  std::uint8_t device = 0;
+  std::uint8_t function = 0;
+
+  auto operator<=>(const PciAddress&) const = default;
+};
+
+std::string to_text(const PciAddress& pci);  // 0000:4f:00.0
+
+struct Adapter {
+  std::string name;            // the device's name; libfabric's domain where it has none
+  std::string interface_name;  // the network interface, empty when the adapter is none
+  bool loopback = false;
+  std::optional<PciAddress> pci;
+  double gigabits = 0;  // per second; 0 when nobody knows
+};
+
+Adapter describe_adapter(const fi_info& info);
+
+// PCI order where both have an address, else the interface's or device's name in natural order.
+bool adapter_before(const Adapter& a, const Adapter& b);
+
+}  // namespace heddle::transport::fabric

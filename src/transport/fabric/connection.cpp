@@ -1,0 +1,39 @@
+#include "transport/fabric/connection.hpp"
+
+#include <sodium.h>
+
+namespace heddle::transport::fabric {
+
+Connection::Connection(Core& core, Peer& peer, std::string label)
+    : core_(core),
+      peer_(peer),
+      rails_(peer.rails()),
+      label_(std::move(label)),
+      token_(randombytes_random()) {}
+
+void Connection::fail(heddleResult_t code, const std::string& what) {
+  if (error_) return;
+  error_.emplace(code, fmt::format("{}: {}", label_, what));
+  base::log_debug("NET/OFI {}", error_->what());
+  core_.purge(*this);
+}
+
+void Connection::retire(Area memory) {
+  retired_ = true;
+  memory_ = std::move(memory);
+}
+
+void Connection::send_goodbye(std::uint64_t messages, std::string_view reason) {
+  goodbye_sent_ = true;
+  if (!open_ || !peer_.dead.empty()) return;
+  Header header = to_peer(Kind::goodbye);
+  header.count = static_cast<std::uint32_t>(messages);
+  core_.send_control(*this, header, std::as_bytes(std::span(reason)));
+}
+
+bool Connection::finished() const {
+  if (!retired_ || outstanding_ != 0) return false;
+  return !open_ || !peer_.dead.empty() || (goodbye_sent_ && goodbye_received_ && settled());
+}
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,182 @@
+// A connection carries messages from one process to another, in order, each into a buffer that the
+// receiver has posted (wire.hpp has the protocol). SendConnection and ReceiveConnection are its two
+// ends; pipes stand on them.
+//
+// Thread rule: under Core::mutex. Errors: a verb on a failed connection throws what failed it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "transport/fabric/core.hpp"
+#include "transport/fabric/window.hpp"
+
+namespace heddle::transport::fabric {
+
+class Connection {
+ public:
+  Connection(Core& core, Peer& peer, std::string label);
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+
+  std::uint32_t id() const { return id_; }
+  std::uint32_t token() const { return token_; }
+  Peer& peer() const { return peer_; }
+  const std::string& label() const { return label_; }
+
+  // The first failure stays; requests that wait to be posted are dropped.
+  void fail(heddleResult_t code, const std::string& what);
+  bool retired() const { return retired_; }
+  void check() const {
+    if (error_) throw *error_;
+  }
+
+  // Of the core. A request has been completed and is about to be recycled.
+  void request_started() { ++outstanding_; }
+  void request_ended() { --outstanding_; }
+  virtual void completed(const Request& request, std::size_t bytes) = 0;
+  // It failed or was cancelled; the same otherwise.
+  virtual void ended(const Request&) {}
+  // A message to this connection. True when it keeps the bounce buffer.
+  virtual bool on_message(const Header& header, std::byte* payload, Request& bounce) = 0;
+  virtual bool on_immediate(const Immediate&) { return false; }
+  void set_id(std::uint32_t id) { id_ = id; }
+
+  // The end. Its pipe is gone; `memory` stays until nothing can touch it any more.
+  virtual void retire(Area memory);
+  virtual void step_closing() = 0;
+  // May be freed.
+  bool finished() const;
+  // All that others wait for has been sent, and what we sent has been received.
+  virtual bool drained() const = 0;
+
+ protected:
+  void send_goodbye(std::uint64_t messages, std::string_view reason = {});
+  // Fills in what addresses a message to the other end.
+  Header to_peer(Kind kind) const {
+    return {.kind = kind,
+            .connection = remote_id_,
+            .token = remote_token_,
+            .sequence = 0,
+            .bytes = 0,
+            .count = 0};
+  }
+  // Every message that can still come has come.
+  virtual bool settled() const = 0;
+
+  Core& core_;
+  Peer& peer_;
+  int rails_;  // that both ends have
+  bool open_ = false;
+  bool retired_ = false;
+  bool goodbye_sent_ = false;
+  bool goodbye_received_ = false;
+  int outstanding_ = 0;
+  std::uint32_t remote_id_ = 0;
+  std::uint32_t remote_token_ = 0;
+  std::optional<base::Error> error_;
+
+ private:
+  std::string label_;
+  std::uint32_t id_ = 0;
+  std::uint32_t token_;
+  Area memory_;
+};
+
+class SendConnection final : public Connection {
+ public:
+  SendConnection(Core& core, Peer& peer, std::string label, const Shape& shape);
+
+  void send_hello(const Hello& hello);
+  // The answer to our hello, once; nothing when it has not come.
+  std::optional<Welcome> take_welcome();
+  // Whether the welcome answers our hello and no other.
+  bool expects(const Welcome& welcome) const { return welcome.nonce == nonce_; }
+  void open(const Welcome& welcome);
+
+  std::uint64_t next() const { return grants_.next(); }
+  // Whether the next message, of `bytes`, can leave now.
+  bool ready(std::size_t bytes) const;
+  // Sends the next message. `data` lies in `area`, and an eager message needs sizeof(Header) bytes
+  // before it to write on. The memory must not change until sent(). Returns its sequence.
+  std::uint64_t send(std::byte* data, std::size_t bytes, const Area& area);
+  // As send, from memory that nobody registered; never for eager messages.
+  std::uint64_t send_unregistered(const std::byte* data, std::size_t bytes);
+  bool sent(std::uint64_t sequence) const;
+  bool is_eager(std::size_t bytes) const { return core_.rma() && bytes <= shape_.eager_bytes; }
+
+  void completed(const Request& request, std::size_t bytes) override;
+  bool on_message(const Header& header, std::byte* payload, Request& bounce) override;
+  void step_closing() override;
+  bool drained() const override;
+
+ private:
+  struct Part {
+    int under_way = 0;
+    std::vector<MemoryRegion> regions;  // of user memory, while it is under way
+  };
+  Part& part(std::uint64_t sequence) { return parts_[sequence % parts_.size()]; }
+  const Part& part(std::uint64_t sequence) const { return parts_[sequence % parts_.size()]; }
+  bool settled() const override { return true; }
+  void on_credits(const Header& header, const std::byte* payload);
+  void on_goodbye(const Header& header, const std::byte* payload);
+  template <typename Desc>
+  std::uint64_t send_stripes(std::byte* data, std::size_t bytes, Desc desc);
+  void send_eager(std::byte* data, std::size_t bytes, const Area& area);
+
+  Shape shape_;
+  Grants grants_;
+  std::vector<Part> parts_;
+  std::optional<Welcome> welcome_;
+  std::array<std::uint8_t, 16> nonce_{};
+};
+
+class ReceiveConnection final : public Connection {
+ public:
+  ReceiveConnection(Core& core, Peer& peer, std::string label, const Shape& shape,
+                    const Hello& hello);
+  ~ReceiveConnection() override;
+
+  void send_welcome(Welcome welcome);
+  // Says no; the other end's connect fails with the reason.
+  void refuse(std::string_view reason);
+
+  // The next message may be received into these bytes of `area`.
+  void post(std::byte* buffer, std::size_t bytes, const Area& area);
+  // Sends the credits that wait for company.
+  void flush();
+
+  // The next message, of exactly `bytes`, or null when it has not arrived.
+  const std::byte* peek(std::size_t bytes);
+  // The message that peek returned is done with.
+  void pop();
+
+  void completed(const Request& request, std::size_t bytes) override;
+  void ended(const Request& request) override;
+  bool on_message(const Header& header, std::byte* payload, Request& bounce) override;
+  bool on_immediate(const Immediate& immediate) override;
+  void retire(Area memory) override;
+  void step_closing() override;
+  bool drained() const override;
+
+ private:
+  struct Posted {
+    std::byte* buffer = nullptr;
+    Request* receive = nullptr;  // under way, on the message path
+  };
+  bool settled() const override { return arrivals_.arrived() >= final_; }
+  bool on_eager(const Header& header, std::byte* payload, Request& bounce);
+
+  Shape shape_;
+  Arrivals arrivals_;
+  std::vector<Posted> posted_;  // by sequence
+  int receives_ = 0;            // under way
+  bool cancelled_ = false;
+  std::uint64_t next_post_ = 0;
+  std::vector<std::byte> credits_;  // encoded, not sent yet
+  std::uint32_t pending_credits_ = 0;
+  std::uint32_t batch_;
+  std::uint64_t final_ = 0;  // messages that the sender has sent, once it said goodbye
+};
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,214 @@
+#include "transport/fabric/fabric_transport.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+
+#include "transport/fabric/fabric_pipe.hpp"
+
+namespace heddle::transport::fabric {
+
+namespace {
+
+void log_opening(const Core& core, const ChosenProvider& provider) {
+  base::log_info("NET/OFI Selected Provider is {} (found {} nics)", provider.name,
+                 provider.adapters.size());
+  std::string rails;
+  for (const auto& rail : core.rails()) {
+    const Adapter& adapter = rail->adapter();
+    rails += fmt::format("{}{}{}{}", rails.empty() ? "" : ", ", adapter.name,
+                         adapter.pci ? " at " + to_text(*adapter.pci) : "",
+                         adapter.gigabits > 0 ? fmt::format(" {:g} Gb/s", adapter.gigabits) : "");
+  }
+  base::log_info("NET/OFI libfabric {}, protocol {}, {}, rails: {}", libfabric_version(),
+                 provider.protocol, provider.rma ? "RDMA write" : "messages", rails);
+}
+
+std::string label_of(const PipeKey& key, const ProcessAddress& peer) {
+  return fmt::format(
+      "fabric pipe from rank {} to rank {}, channel {} (peer: process {} of host {})", key.from,
+      key.to, key.channel, peer.pid, peer.host);
+}
+
+Shape shape_of(const Core& core, const PipeOptions& options) {
+  if (options.slots < 4 || options.slots > static_cast<int>(kMaxWindow) || options.slot_bytes == 0)
+    base::fail(heddleInvalidArgument,
+               "a fabric pipe of {} slots of {} bytes; 4 to {} slots are "
+               "allowed",
+               options.slots, options.slot_bytes, kMaxWindow);
+  if (options.slot_bytes > core.rail(0).max_message_bytes())
+    base::fail(heddleInvalidArgument,
+               "HEDDLE_SLOT_BYTES: {} is more than provider {} sends at once, "
+               "{} bytes",
+               options.slot_bytes, core.address().provider, core.rail(0).max_message_bytes());
+  return {static_cast<std::uint32_t>(options.slots), static_cast<std::uint32_t>(core.eager_bytes()),
+          options.slot_bytes};
+}
+
+Hello hello_for(const PipeKey& key, const Shape& shape, const SendConnection& connection,
+                const Core& core, const Secret& secret) {
+  Hello hello{};
+  hello.communicator = key.communicator;
+  hello.from = key.from;
+  hello.to = key.to;
+  hello.channel = key.channel;
+  hello.connection = connection.id();
+  hello.token = connection.token();
+  hello.rails = static_cast<std::uint32_t>(connection.peer().rails());
+  hello.shape = shape;
+  hello.from_instance = core.address().instance;
+  hello.to_instance = connection.peer().address.instance;
+  randombytes_buf(hello.nonce.data(), hello.nonce.size());
+  seal(hello, secret);
+  return hello;
+}
+
+bool is_for(const Hello& hello, const PipeKey& key, std::uint64_t from_instance) {
+  return hello.communicator == key.communicator && hello.from == key.from && hello.to == key.to &&
+         hello.channel == key.channel && hello.from_instance == from_instance;
+}
+
+}  // namespace
+
+FabricTransport::FabricTransport(const base::Settings& settings,
+                                 std::span<const std::string> allowed_interfaces) {
+  const ChosenProvider provider = choose_provider(settings, allowed_interfaces);
+  core_ = std::make_shared<Core>(settings, provider);
+  log_opening(*core_, provider);
+}
+
+FabricTransport::~FabricTransport() {
+  const std::lock_guard lock(core_->mutex);
+  for (auto& [key, connection] : connecting_) give_up(*connection);
+  for (auto& [communicator, known] : secrets_)
+    sodium_memzero(known.secret.data(), known.secret.size());
+}
+
+void FabricTransport::give_up(SendConnection& connection) {
+  connection.fail(heddleAborted, "given up before it was connected");
+  core_->retire(connection, {});
+}
+
+void FabricTransport::add_secret(const std::array<std::uint8_t, 16>& communicator,
+                                 const Secret& secret) {
+  const std::lock_guard lock(core_->mutex);
+  const auto [known, is_new] = secrets_.try_emplace(communicator, Known{secret, 0});
+  if (known->second.secret != secret)
+    base::fail(heddleInvalidUsage, "a communicator's id is in use with another secret");
+  ++known->second.users;
+}
+
+void FabricTransport::remove_secret(const std::array<std::uint8_t, 16>& communicator) {
+  const std::lock_guard lock(core_->mutex);
+  const auto known = secrets_.find(communicator);
+  if (known == secrets_.end() || --known->second.users > 0) return;
+  sodium_memzero(known->second.secret.data(), known->second.secret.size());
+  secrets_.erase(known);
+  for (auto entry = connecting_.begin(); entry != connecting_.end();) {
+    if (entry->first.communicator != communicator) {
+      ++entry;
+      continue;
+    }
+    give_up(*entry->second);
+    entry = connecting_.erase(entry);
+  }
+  std::erase_if(core_->hellos, [&](const Hello& h) { return h.communicator == communicator; });
+}
+
+const Secret& FabricTransport::secret_of(const PipeKey& key) const {
+  const auto known = secrets_.find(key.communicator);
+  if (known == secrets_.end())
+    base::fail(heddleInvalidUsage,
+               "a fabric pipe from rank {} to rank {} is asked for before the secret of its "
+               "communicator is known",
+               key.from, key.to);
+  return known->second.secret;
+}
+
+std::string FabricTransport::address() const { return to_text(core_->address()); }
+
+SendConnection& FabricTransport::start(const std::string& peer_text, const PipeKey& key,
+                                       const PipeOptions& options) {
+  const Shape shape = shape_of(*core_, options);
+  const ProcessAddress address = parse_address(peer_text);
+  Peer& peer = core_->peer(address);
+  auto& connection = static_cast<SendConnection&>(
+      core_->add(std::make_unique<SendConnection>(*core_, peer, label_of(key, address), shape)));
+  connecting_.emplace(key, &connection);
+  if (!peer.dead.empty()) connection.fail(heddleRemoteError, peer.dead);
+  connection.send_hello(hello_for(key, shape, connection, *core_, secret_of(key)));
+  return connection;
+}
+
+std::unique_ptr<SendPipe> FabricTransport::connect(const std::string& peer, const PipeKey& key,
+                                                   const PipeOptions& options) {
+  const std::lock_guard lock(core_->mutex);
+  const Secret& secret = secret_of(key);
+  const auto known = connecting_.find(key);
+  SendConnection& connection =
+      known != connecting_.end() ? *known->second : start(peer, key, options);
+  core_->progress();
+  try {
+    connection.check();
+    const std::optional<Welcome> welcome = connection.take_welcome();
+    if (!welcome) return nullptr;
+    if (!sealed_by(*welcome, secret) || !connection.expects(*welcome)) {
+      base::log_warn("NET/OFI {}: drops a welcome with a wrong secret", connection.label());
+      return nullptr;
+    }
+    auto pipe = std::make_unique<FabricSendPipe>(core_, connection, options);
+    connection.open(*welcome);
+    connecting_.erase(key);
+    return pipe;
+  } catch (const base::Error&) {
+    give_up(connection);
+    connecting_.erase(key);
+    throw;
+  }
+}
+
+std::unique_ptr<ReceivePipe> FabricTransport::accept(const std::string& peer_text,
+                                                     const PipeKey& key,
+                                                     const PipeOptions& options) {
+  const std::lock_guard lock(core_->mutex);
+  const Secret& secret = secret_of(key);
+  const Shape shape = shape_of(*core_, options);
+  const ProcessAddress address = parse_address(peer_text);
+  Peer& peer = core_->peer(address);
+  core_->progress();
+  if (!peer.dead.empty())
+    base::fail(heddleRemoteError, "{}: {}", label_of(key, address), peer.dead);
+  const auto place = std::ranges::find_if(
+      core_->hellos, [&](const Hello& h) { return is_for(h, key, address.instance); });
+  if (place == core_->hellos.end()) return nullptr;
+  const Hello hello = *place;
+  core_->hellos.erase(place);
+  if (!sealed_by(hello, secret)) {
+    base::log_warn("NET/OFI {}: drops a hello with a wrong secret", label_of(key, address));
+    return nullptr;
+  }
+  auto& connection = static_cast<ReceiveConnection&>(core_->add(
+      std::make_unique<ReceiveConnection>(*core_, peer, label_of(key, address), shape, hello)));
+  const auto refuse = [&](const std::string& reason) {
+    connection.refuse(reason);
+    core_->retire(connection, {});
+    base::fail(heddleRemoteError, "{}: {}", connection.label(), reason);
+  };
+  if (hello.shape.slots != shape.slots || hello.shape.slot_bytes != shape.slot_bytes)
+    refuse(fmt::format("the sender has {} slots of {} bytes, the receiver {} of {}",
+                       hello.shape.slots, hello.shape.slot_bytes, shape.slots, shape.slot_bytes));
+  if (hello.rails != static_cast<std::uint32_t>(peer.rails()))
+    refuse(fmt::format("the sender counts {} rails, the receiver {}", hello.rails, peer.rails()));
+  Welcome welcome{connection.id(), connection.token(), shape, hello.nonce, {}};
+  seal(welcome, secret);
+  connection.send_welcome(welcome);
+  return std::make_unique<FabricReceivePipe>(core_, connection, options);
+}
+
+void FabricTransport::progress() {
+  // Another thread that holds the lock makes the same progress, or will leave it in a moment.
+  const std::unique_lock lock(core_->mutex, std::try_to_lock);
+  if (lock.owns_lock()) core_->progress();
+}
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,62 @@
+// Pipes between processes over libfabric. See README.md for the layers below.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/settings.hpp"
+#include "transport/fabric/wire.hpp"
+#include "transport/pipe.hpp"
+
+namespace heddle::transport::fabric {
+
+class Core;
+class SendConnection;
+
+class FabricTransport final : public Transport {
+ public:
+  // Opens the provider that settings ask for on the adapters that `allowed_interfaces` permits.
+  // Fails with heddleInvalidArgument when it is not there, heddleSystemError when it does not open.
+  FabricTransport(const base::Settings& settings, std::span<const std::string> allowed_interfaces);
+  // Pipes may outlive it. The last of both lets messages leave for at most a second.
+  ~FabricTransport() override;
+
+  // Pipes of a communicator are made only while its secret is known; both ends prove to know it.
+  // Several ranks of one process may add the same one.
+  void add_secret(const std::array<std::uint8_t, 16>& communicator, const Secret& secret);
+  // The last one also gives up the pipes of the communicator that are being made; pipes that
+  // connect and accept have returned are not touched.
+  void remove_secret(const std::array<std::uint8_t, 16>& communicator);
+
+  std::string_view name() const override { return "fabric"; }
+  std::string address() const override;
+  // connect fails with heddleInvalidUsage when the peer uses another provider.
+  std::unique_ptr<SendPipe> connect(const std::string& peer, const PipeKey& key,
+                                    const PipeOptions& options) override;
+  std::unique_ptr<ReceivePipe> accept(const std::string& peer, const PipeKey& key,
+                                      const PipeOptions& options) override;
+  void progress() override;
+
+ private:
+  const Secret& secret_of(const PipeKey& key) const;
+  SendConnection& start(const std::string& peer, const PipeKey& key, const PipeOptions& options);
+  void give_up(SendConnection& connection);
+
+  std::shared_ptr<Core> core_;
+  // The rest is under the core's mutex.
+  struct Known {
+    Secret secret;
+    int users;
+  };
+  std::map<std::array<std::uint8_t, 16>, Known> secrets_;
+  std::map<PipeKey, SendConnection*> connecting_;
+};
+
+}  // namespace heddle::transport::fabric
+
+namespace heddle::transport {
+using fabric::FabricTransport;
+}  // namespace heddle::transport

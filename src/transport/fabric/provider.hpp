@@ -1,0 +1,49 @@
+// What libfabric offers on this machine, and which of its providers carries the job. The .cpp is
+// the one file that knows providers by name; everything above sees attributes only.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "transport/fabric/adapter.hpp"
+#include "transport/fabric/owners.hpp"
+
+namespace heddle::transport::fabric {
+
+struct ProviderReport {
+  std::string name;     // libfabric's, e.g. "tcp;ofi_rxm"
+  std::string version;  // "117.0"
+  bool usable = false;
+  bool automatic = false;         // considered when nobody names a provider
+  std::string why_not;            // when not usable: what it lacks
+  std::vector<Adapter> adapters;  // each once, in rail order; those that would be used
+};
+
+// Every provider libfabric has here, in the order of preference. `allowed_interfaces` filters the
+// adapters that are network interfaces; loopback is taken only when it is all that is allowed.
+std::vector<ProviderReport> survey(const base::Settings& settings,
+                                   std::span<const std::string> allowed_interfaces);
+
+struct ChosenAdapter {
+  Adapter adapter;
+  Info info;  // to open it with
+};
+
+struct ChosenProvider {
+  std::string name;
+  std::string protocol;                 // the wire's, by libfabric's name
+  bool rma;                             // RDMA write with immediate data; else tagged messages
+  std::vector<ChosenAdapter> adapters;  // at least one
+};
+
+// The provider that settings.provider asks for, or the best for "auto". Fails with
+// heddleInvalidArgument that lists what was found and what each lacks; never takes another one.
+ChosenProvider choose_provider(const base::Settings& settings,
+                               std::span<const std::string> allowed_interfaces);
+
+// libfabric's version at run time, "1.17".
+std::string libfabric_version();
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,230 @@
+#include "transport/fabric/rail.hpp"
+
+#include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include <algorithm>
+
+namespace heddle::transport::fabric {
+
+namespace {
+
+// Payloads behind a 24-byte header start on a cache line.
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kHeaderBytes = 24;
+constexpr std::size_t kHeaderAt = kLine - kHeaderBytes;
+
+// Immediates that may wait beyond what the endpoint's own queues bound; an overrun is fatal.
+constexpr std::size_t kSpareCompletions = 8192;
+constexpr std::size_t kBounceBuffersPosted = 128;
+
+std::uint64_t access_flags(Access access) {
+  switch (access) {
+    case Access::send: return FI_SEND | FI_WRITE;
+    case Access::receive: return FI_RECV;
+    case Access::remote_write: return FI_REMOTE_WRITE | FI_RECV;
+  }
+  return 0;
+}
+
+}  // namespace
+
+base::MappedMemory map_memory(std::size_t bytes) {
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) base::fail_errno(errno, fmt::format("mmap of {} bytes", bytes));
+  return {address, bytes};
+}
+
+Rail::Rail(const ChosenAdapter& chosen, int index, std::size_t message_bytes)
+    : info_(fi_dupinfo(chosen.info.get())),
+      adapter_(chosen.adapter),
+      provider_(info_->fabric_attr->prov_name),
+      index_(index),
+      bounce_bytes_(message_bytes),
+      target_(std::min<std::size_t>(kBounceBuffersPosted, info_->rx_attr->size)) {
+  open();
+  reserve_bounce_buffers(0);
+  replenish();
+}
+
+void Rail::open() {
+  fid_fabric* fabric = nullptr;
+  check_fabric(fi_fabric(info_->fabric_attr, &fabric, nullptr), "fi_fabric", provider_);
+  fabric_ = Fabric(fabric);
+
+  fi_eq_attr event_attributes{};
+  event_attributes.wait_obj = FI_WAIT_NONE;
+  fid_eq* events = nullptr;
+  check_fabric(fi_eq_open(fabric, &event_attributes, &events, nullptr), "fi_eq_open", provider_);
+  events_ = EventQueue(events);
+
+  fid_domain* domain = nullptr;
+  check_fabric(fi_domain(fabric, info_.get(), &domain, nullptr), "fi_domain", provider_);
+  domain_ = Domain(domain);
+
+  fi_av_attr peer_attributes{};
+  peer_attributes.type = FI_AV_TABLE;
+  fid_av* peers = nullptr;
+  check_fabric(fi_av_open(domain, &peer_attributes, &peers, nullptr), "fi_av_open", provider_);
+  peers_ = AddressVector(peers);
+
+  fi_cq_attr completion_attributes{};
+  completion_attributes.size = info_->tx_attr->size + info_->rx_attr->size + kSpareCompletions;
+  completion_attributes.format = FI_CQ_FORMAT_DATA;
+  completion_attributes.wait_obj = FI_WAIT_NONE;
+  fid_cq* completions = nullptr;
+  check_fabric(fi_cq_open(domain, &completion_attributes, &completions, nullptr), "fi_cq_open",
+               provider_);
+  completions_ = CompletionQueue(completions);
+
+  fid_ep* endpoint = nullptr;
+  check_fabric(fi_endpoint(domain, info_.get(), &endpoint, nullptr), "fi_endpoint", provider_);
+  endpoint_ = Endpoint(endpoint);
+  check_fabric(fi_ep_bind(endpoint, &peers->fid, 0), "fi_ep_bind(address vector)", provider_);
+  check_fabric(fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV),
+               "fi_ep_bind(completion queue)", provider_);
+  // Some providers end the process over an error that belongs to no operation when they have no
+  // event queue to put it in; others take none for this kind of endpoint.
+  if (const int rc = fi_ep_bind(endpoint, &events->fid, 0); rc != 0) {
+    base::log_debug("NET/OFI {} takes no event queue: {}", provider_, fabric_error_text(rc));
+    events_.reset();
+  }
+  check_fabric(fi_enable(endpoint), "fi_enable", provider_);
+
+  std::size_t bytes = 256;
+  address_.resize(bytes);
+  check_fabric(fi_getname(&endpoint->fid, address_.data(), &bytes), "fi_getname", provider_);
+  address_.resize(bytes);
+}
+
+fi_addr_t Rail::insert(std::span<const std::uint8_t> address) {
+  HEDDLE_ASSERT(address.size() == address_.size(), "{} against {} bytes", address.size(),
+                address_.size());
+  fi_addr_t inserted = FI_ADDR_NOTAVAIL;
+  const int count = fi_av_insert(peers_.get(), address.data(), 1, &inserted, 0, nullptr);
+  check_fabric(count, "fi_av_insert", provider_);
+  if (count != 1 || inserted == FI_ADDR_NOTAVAIL)
+    base::fail(heddleSystemError, "fi_av_insert on provider {} refused a peer's address",
+               provider_);
+  return inserted;
+}
+
+MemoryRegion Rail::register_memory(std::byte* data, std::size_t bytes, Access access) {
+  // Where the provider does not assign keys, two regions must not ask for the same one.
+  const std::uint64_t key = (mr_mode() & FI_MR_PROV_KEY) != 0 ? 0 : next_key_++;
+  fid_mr* region = nullptr;
+  check_fabric(
+      fi_mr_reg(domain_.get(), data, bytes, access_flags(access), 0, key, 0, &region, nullptr),
+      "fi_mr_reg", provider_);
+  return MemoryRegion(region);
+}
+
+long Rail::post_verb(Request& r, bool& injected) {
+  fid_ep* ep = endpoint_.get();
+  const bool fits = r.bytes <= info_->tx_attr->inject_size;
+  switch (r.verb) {
+    case Verb::receive: return fi_recv(ep, r.data, r.bytes, r.desc, FI_ADDR_UNSPEC, &r.context);
+    case Verb::send:
+      if (fits && (injected = true)) return fi_inject(ep, r.data, r.bytes, r.to);
+      return fi_send(ep, r.data, r.bytes, r.desc, r.to, &r.context);
+    case Verb::tagged_send:
+      if (fits && (injected = true)) return fi_tinject(ep, r.data, r.bytes, r.to, r.tag);
+      return fi_tsend(ep, r.data, r.bytes, r.desc, r.to, r.tag, &r.context);
+    case Verb::tagged_receive:
+      return fi_trecv(ep, r.data, r.bytes, r.desc, FI_ADDR_UNSPEC, r.tag, 0, &r.context);
+    case Verb::write:
+      return fi_writedata(ep, r.data, r.bytes, r.desc, r.tag, r.to, r.remote, r.key, &r.context);
+  }
+  return -FI_EINVAL;
+}
+
+Rail::Posted Rail::post(Request& request) {
+  bool injected = false;
+  const long rc = post_verb(request, injected);
+  if (rc == -FI_EAGAIN) return Posted::again;
+  static constexpr const char* kNames[] = {"fi_recv", "fi_send", "fi_trecv", "fi_tsend",
+                                           "fi_writedata"};
+  check_fabric(rc, kNames[static_cast<int>(request.verb)], provider_);
+  return injected ? Posted::done : Posted::started;
+}
+
+Rail::Polled Rail::poll(std::span<fi_cq_data_entry> entries, std::size_t& count) {
+  const long rc = fi_cq_read(completions_.get(), entries.data(), entries.size());
+  count = rc > 0 ? static_cast<std::size_t>(rc) : 0;
+  if (rc == -FI_EAVAIL) return Polled::error;
+  if (rc != -FI_EAGAIN) check_fabric(rc, "fi_cq_read", provider_);
+  return Polled::fine;
+}
+
+bool Rail::read_error(Failure& failure) {
+  fi_cq_err_entry entry{};
+  const long rc = fi_cq_readerr(completions_.get(), &entry, 0);
+  if (rc == -FI_EAGAIN) return false;
+  check_fabric(rc, "fi_cq_readerr", provider_);
+  const char* detail =
+      fi_cq_strerror(completions_.get(), entry.prov_errno, entry.err_data, nullptr, 0);
+  failure.request = static_cast<Request*>(entry.op_context);
+  failure.code = entry.err;
+  failure.text = fmt::format("{} on provider {}, adapter {}: {}", fabric_error_text(entry.err),
+                             provider_, adapter_.name, detail == nullptr ? "" : detail);
+  return true;
+}
+
+void Rail::read_events() {
+  if (!events_) return;
+  std::uint32_t event;
+  std::byte buffer[256];
+  if (fi_eq_read(events_.get(), &event, buffer, sizeof buffer, 0) != -FI_EAVAIL) return;
+  fi_eq_err_entry entry{};
+  if (fi_eq_readerr(events_.get(), &entry, 0) < 0) return;
+  base::log_warn("NET/OFI adapter {} reports: {}", adapter_.name, fabric_error_text(entry.err));
+}
+
+void Rail::reserve_bounce_buffers(std::size_t count) {
+  reserved_ += count;
+  if (target_ + reserved_ > total_) add_bounce_buffers(target_ + reserved_ - total_);
+}
+
+void Rail::add_bounce_buffers(std::size_t count) {
+  const std::size_t stride = (kHeaderAt + bounce_bytes_ + kLine - 1) / kLine * kLine;
+  BounceBlock block{map_memory(count * stride), {}, std::vector<Request>(count)};
+  void* desc = nullptr;
+  if (needs_local_registration()) {
+    block.region = register_memory(block.memory.data(), block.memory.size(), Access::receive);
+    desc = fi_mr_desc(block.region.get());
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    Request& request = block.requests[i];
+    request.verb = Verb::receive;
+    request.rail = index_;
+    request.data = block.memory.data() + i * stride + kHeaderAt;
+    request.bytes = bounce_bytes_;
+    request.desc = desc;
+    spare_.push_back(&request);
+  }
+  total_ += count;
+  bounce_.push_back(std::move(block));
+}
+
+void Rail::return_bounce_buffer(Request& request) {
+  spare_.push_back(&request);
+  replenish();
+}
+
+void Rail::replenish() {
+  while (posted_ < target_ && !spare_.empty()) {
+    if (post(*spare_.back()) == Posted::again) return;
+    spare_.pop_back();
+    ++posted_;
+  }
+}
+
+Area::Area(std::span<const std::unique_ptr<Rail>> rails, std::size_t bytes, Access access)
+    : memory_(map_memory(bytes)), virtual_addresses_(rails.front()->uses_virtual_addresses()) {
+  if (access != Access::remote_write && !rails.front()->needs_local_registration()) return;
+  for (const auto& rail : rails)
+    regions_.push_back(rail->register_memory(memory_.data(), bytes, access));
+}
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,156 @@
+// The receiving end.
+#include <algorithm>
+
+#include "transport/fabric/connection.hpp"
+
+namespace heddle::transport::fabric {
+
+ReceiveConnection::ReceiveConnection(Core& core, Peer& peer, std::string label, const Shape& shape,
+                                     const Hello& hello)
+    : Connection(core, peer, std::move(label)),
+      shape_(shape),
+      arrivals_(shape.slots),
+      posted_(shape.slots),
+      batch_(std::max<std::uint32_t>(1, shape.slots / 2)) {
+  open_ = true;
+  remote_id_ = hello.connection;
+  remote_token_ = hello.token;
+  shape_.eager_bytes = std::min(shape_.eager_bytes, hello.shape.eager_bytes);
+  const auto fit = static_cast<std::uint32_t>(kControlBytes / credit_bytes(rails_));
+  batch_ = std::min(batch_, fit);
+  credits_.resize(batch_ * credit_bytes(rails_));
+  // The pipe may read so many messages in place while others' messages still need buffers.
+  if (core_.rma())
+    for (int i = 0; i < rails_; ++i) core_.rail(i).reserve_bounce_buffers(shape_.slots);
+}
+
+ReceiveConnection::~ReceiveConnection() {
+  if (core_.rma())
+    for (int i = 0; i < rails_; ++i) core_.rail(i).unreserve_bounce_buffers(shape_.slots);
+}
+
+void ReceiveConnection::send_welcome(Welcome welcome) {
+  core_.send_control(*this, to_peer(Kind::welcome), std::as_bytes(std::span(&welcome, 1)));
+}
+
+void ReceiveConnection::refuse(std::string_view reason) {
+  goodbye_received_ = true;  // it has nothing to say
+  send_goodbye(0, reason.substr(0, kControlBytes));
+}
+
+void ReceiveConnection::post(std::byte* buffer, std::size_t bytes, const Area& area) {
+  const std::uint64_t sequence = next_post_++;
+  Posted& posted = posted_[sequence % posted_.size()];
+  posted.buffer = buffer;
+  Credit credit{area.remote_address(buffer), bytes, {}};
+  if (core_.rma()) {
+    for (int i = 0; i < rails_; ++i) credit.keys[static_cast<std::size_t>(i)] = area.key(i);
+  } else {
+    const int rail = static_cast<int>(sequence % static_cast<std::uint64_t>(rails_));
+    Request& request = core_.request(*this, Verb::tagged_receive, rail);
+    request.sequence = sequence;
+    request.data = buffer;
+    request.bytes = bytes;
+    request.desc = area.desc(rail);
+    request.tag = message_tag(id(), sequence);
+    posted.receive = &request;
+    ++receives_;
+    core_.submit(request);
+  }
+  encode(credit, rails_, credits_.data() + pending_credits_ * credit_bytes(rails_));
+  if (++pending_credits_ == batch_) flush();
+}
+
+void ReceiveConnection::flush() {
+  if (pending_credits_ == 0) return;
+  Header header = to_peer(Kind::credits);
+  header.sequence = static_cast<std::uint32_t>(next_post_ - pending_credits_);
+  header.count = static_cast<std::uint32_t>(arrivals_.next());
+  const std::size_t bytes = std::exchange(pending_credits_, 0) * credit_bytes(rails_);
+  core_.send_control(*this, header, {credits_.data(), bytes});
+}
+
+const std::byte* ReceiveConnection::peek(std::size_t bytes) {
+  const Arrivals::Arrival* arrival = arrivals_.front();
+  if (arrival == nullptr) {
+    check();
+    if (goodbye_received_ && arrivals_.next() == final_)
+      base::fail(heddleRemoteError, "{}: the sender closed it after {} messages", label(), final_);
+    return nullptr;
+  }
+  if (arrival->sent && arrival->bytes != bytes)
+    base::fail(heddleRemoteError, "{}: message {} has {} bytes at the sender, {} here", label(),
+               arrivals_.next(), arrival->bytes, bytes);
+  if (!arrival->sent && core_.rma() && bytes <= shape_.eager_bytes)
+    base::fail(heddleRemoteError, "{}: message {} has over {} bytes at the sender, {} here",
+               label(), arrivals_.next(), shape_.eager_bytes, bytes);
+  return arrival->data != nullptr ? arrival->data
+                                  : posted_[arrivals_.next() % posted_.size()].buffer;
+}
+
+void ReceiveConnection::pop() {
+  const Arrivals::Arrival* arrival = arrivals_.front();
+  HEDDLE_ASSERT(arrival != nullptr, "{}: release without a message", label());
+  auto* bounce = reinterpret_cast<Request*>(arrival->cookie);
+  arrivals_.pop();
+  if (bounce != nullptr) core_.rail(bounce->rail).return_bounce_buffer(*bounce);
+}
+
+void ReceiveConnection::completed(const Request& request, std::size_t bytes) {
+  if (request.verb == Verb::tagged_receive) arrivals_.message(request.sequence, nullptr, bytes, 0);
+}
+
+void ReceiveConnection::ended(const Request& request) {
+  if (request.verb != Verb::tagged_receive) return;
+  posted_[request.sequence % posted_.size()].receive = nullptr;
+  --receives_;
+}
+
+bool ReceiveConnection::on_eager(const Header& header, std::byte* payload, Request& bounce) {
+  const std::uint64_t sequence = extend(header.sequence, arrivals_.next());
+  const auto cookie = retired_ ? 0 : reinterpret_cast<std::uint64_t>(&bounce);
+  if (!arrivals_.message(sequence, payload, header.bytes, cookie)) {
+    base::log_debug("NET/OFI {}: drops stray message {}", label(), sequence);
+    return false;
+  }
+  return cookie != 0;
+}
+
+bool ReceiveConnection::on_message(const Header& header, std::byte* payload, Request& bounce) {
+  switch (header.kind) {
+    case Kind::eager: return on_eager(header, payload, bounce);
+    case Kind::goodbye:
+      goodbye_received_ = true;
+      final_ = extend(header.count, arrivals_.next());
+      core_.closing(*this);
+      return false;
+    default:
+      base::log_warn("NET/OFI {}: drops a message of kind {}", label(), int(header.kind));
+      return false;
+  }
+}
+
+bool ReceiveConnection::on_immediate(const Immediate& immediate) {
+  return arrivals_.stripe(immediate);
+}
+
+void ReceiveConnection::retire(Area memory) {
+  while (arrivals_.front() != nullptr) pop();
+  Connection::retire(std::move(memory));
+}
+
+void ReceiveConnection::step_closing() {
+  if (!goodbye_sent_ && (retired_ || settled())) send_goodbye(0);
+  const bool nothing_comes = !peer_.dead.empty() || (goodbye_received_ && settled());
+  if (!retired_ || cancelled_ || !nothing_comes) return;
+  cancelled_ = true;
+  core_.purge(*this);
+  for (const Posted& posted : posted_)
+    if (posted.receive != nullptr) core_.rail(posted.receive->rail).cancel(*posted.receive);
+}
+
+bool ReceiveConnection::drained() const {
+  return error_ || (goodbye_sent_ && outstanding_ == receives_);
+}
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,174 @@
+// The sending end.
+#include <algorithm>
+
+#include "transport/fabric/connection.hpp"
+
+namespace heddle::transport::fabric {
+
+namespace {
+
+// Below this a second rail costs more than it brings.
+constexpr std::size_t kLeastStripe = 128 << 10;
+constexpr std::size_t kStripeAlignment = 128;
+
+}  // namespace
+
+SendConnection::SendConnection(Core& core, Peer& peer, std::string label, const Shape& shape)
+    : Connection(core, peer, std::move(label)),
+      shape_(shape),
+      grants_(shape.slots),
+      parts_(shape.slots) {
+  for (Part& part : parts_) part.regions.reserve(static_cast<std::size_t>(rails_));
+}
+
+void SendConnection::send_hello(const Hello& hello) {
+  nonce_ = hello.nonce;
+  core_.send_control(*this, to_peer(Kind::hello), std::as_bytes(std::span(&hello, 1)));
+}
+
+std::optional<Welcome> SendConnection::take_welcome() { return std::exchange(welcome_, {}); }
+
+void SendConnection::open(const Welcome& welcome) {
+  open_ = true;
+  remote_id_ = welcome.connection;
+  remote_token_ = welcome.token;
+  shape_.eager_bytes = std::min(shape_.eager_bytes, welcome.shape.eager_bytes);
+}
+
+bool SendConnection::ready(std::size_t bytes) const {
+  check();
+  if (part(grants_.next()).under_way != 0) return false;
+  if (is_eager(bytes)) return grants_.next() < grants_.done() + shape_.slots;
+  return grants_.front() != nullptr;
+}
+
+void SendConnection::send_eager(std::byte* data, std::size_t bytes, const Area& area) {
+  Header header = to_peer(Kind::eager);
+  header.sequence = static_cast<std::uint32_t>(next());
+  header.bytes = static_cast<std::uint32_t>(bytes);
+  std::memcpy(data - sizeof header, &header, sizeof header);
+  const int rail = static_cast<int>(next() % static_cast<std::uint64_t>(rails_));
+  Request& request = core_.request(*this, Verb::send, rail);
+  request.sequence = next();
+  request.data = data - sizeof header;
+  request.bytes = bytes + sizeof header;
+  request.desc = area.desc(rail);
+  ++part(next()).under_way;
+  core_.submit(request);
+}
+
+// One stripe a rail for long messages; others take turns over the rails.
+template <typename Desc>
+std::uint64_t SendConnection::send_stripes(std::byte* data, std::size_t bytes, Desc desc) {
+  const std::uint64_t sequence = next();
+  const Credit credit = *grants_.front();
+  if (credit.bytes < bytes)
+    base::fail(heddleInvalidUsage, "{}: a message of {} bytes does not fit a slot of {}", label(),
+               bytes, credit.bytes);
+  const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(rails_), kMaxStripes);
+  const std::size_t wanted =
+      core_.rma() ? std::clamp<std::size_t>(bytes / kLeastStripe, 1, most) : 1;
+  const std::size_t step =
+      ((bytes + wanted - 1) / wanted + kStripeAlignment - 1) / kStripeAlignment * kStripeAlignment;
+  const std::size_t stripes = (bytes + step - 1) / step;
+  part(sequence).under_way += static_cast<int>(stripes);
+  for (std::size_t i = 0; i < stripes; ++i) {
+    const int rail = static_cast<int>((sequence + i) % static_cast<std::uint64_t>(rails_));
+    Request& request = core_.request(*this, core_.rma() ? Verb::write : Verb::tagged_send, rail);
+    request.sequence = sequence;
+    request.data = data + i * step;
+    request.bytes = std::min(step, bytes - i * step);
+    request.desc = desc(rail);
+    if (core_.rma()) {
+      request.remote = credit.address + i * step;
+      request.key = credit.keys[static_cast<std::size_t>(rail)];
+      request.tag = pack({remote_id_, static_cast<std::uint8_t>(sequence),
+                          static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(stripes)});
+    } else {
+      request.tag = message_tag(remote_id_, sequence);
+    }
+    core_.submit(request);
+  }
+  return sequence;
+}
+
+std::uint64_t SendConnection::send(std::byte* data, std::size_t bytes, const Area& area) {
+  check();
+  const std::uint64_t sequence = next();
+  if (is_eager(bytes))
+    send_eager(data, bytes, area);
+  else
+    send_stripes(data, bytes, [&](int rail) { return area.desc(rail); });
+  grants_.use();
+  return sequence;
+}
+
+std::uint64_t SendConnection::send_unregistered(const std::byte* data, std::size_t bytes) {
+  check();
+  // libfabric's regions and sends take pointers to non-const, and only read.
+  std::byte* from = const_cast<std::byte*>(data);
+  std::vector<MemoryRegion>& regions = part(next()).regions;
+  if (core_.rail(0).needs_local_registration())
+    for (int i = 0; i < rails_; ++i)
+      regions.push_back(core_.rail(i).register_memory(from, bytes, Access::send));
+  const std::uint64_t sequence = send_stripes(from, bytes, [&](int rail) {
+    return regions.empty() ? nullptr : fi_mr_desc(regions[static_cast<std::size_t>(rail)].get());
+  });
+  grants_.use();
+  return sequence;
+}
+
+bool SendConnection::sent(std::uint64_t sequence) const {
+  if (sequence + shape_.slots < next()) return true;  // a later message had its place
+  if (part(sequence).under_way == 0) return true;
+  check();
+  return false;
+}
+
+void SendConnection::completed(const Request& request, std::size_t) {
+  if (request.buffer != nullptr) return;  // a control message
+  Part& done = part(request.sequence);
+  if (--done.under_way == 0) done.regions.clear();
+}
+
+bool SendConnection::on_message(const Header& header, std::byte* payload, Request&) {
+  switch (header.kind) {
+    case Kind::welcome:
+      if (header.bytes == sizeof(Welcome) && !open_) {
+        welcome_.emplace();
+        std::memcpy(&*welcome_, payload, sizeof(Welcome));
+      }
+      break;
+    case Kind::credits: on_credits(header, payload); break;
+    case Kind::goodbye: on_goodbye(header, payload); break;
+    default: base::log_warn("NET/OFI {}: drops a message of kind {}", label(), int(header.kind));
+  }
+  return false;
+}
+
+void SendConnection::on_credits(const Header& header, const std::byte* payload) {
+  const std::size_t each = credit_bytes(rails_);
+  const std::uint64_t first = extend(header.sequence, next());
+  for (std::size_t i = 0; (i + 1) * each <= header.bytes; ++i)
+    grants_.grant(first + i, decode_credit(payload + i * each, rails_));
+  grants_.done(extend(header.count, grants_.done()));
+}
+
+void SendConnection::on_goodbye(const Header& header, const std::byte* payload) {
+  goodbye_received_ = true;
+  const std::string reason(reinterpret_cast<const char*>(payload), header.bytes);
+  if (!retired_)
+    fail(heddleRemoteError, "the receiver closed it" + (reason.empty() ? "" : ": " + reason));
+  core_.closing(*this);
+}
+
+void SendConnection::step_closing() {
+  // Everything sent must have left before its count is told.
+  if (!goodbye_sent_ && (outstanding_ == 0 || error_)) send_goodbye(next());
+}
+
+bool SendConnection::drained() const {
+  return error_ || !open_ || (goodbye_sent_ && goodbye_received_ && outstanding_ == 0);
+}
+
+}  // namespace heddle::transport::fabric

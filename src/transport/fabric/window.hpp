@@ -1,0 +1,109 @@
+// What has arrived of the messages under way on one connection, in whatever order it arrives.
+// Message n may be under way while next <= n < next + slots.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "transport/fabric/wire.hpp"
+
+namespace heddle::transport::fabric {
+
+class Arrivals {
+ public:
+  struct Arrival {
+    std::uint32_t stripes_seen = 0;  // one bit each
+    std::uint32_t stripes = 0;       // 0: nothing yet
+    bool whole = false;
+    bool sent = false;          // came as one message (eager or tagged), so its length is known
+    std::size_t bytes = 0;      // then: its length
+    std::byte* data = nullptr;  // then: where it lies; null: in the posted buffer
+    std::uint64_t cookie = 0;   // the caller's
+  };
+
+  explicit Arrivals(std::uint32_t slots) : arrivals_(slots) {}
+
+  std::uint64_t next() const { return next_; }
+  // Messages that have arrived whole, since the start.
+  std::uint64_t arrived() const { return arrived_; }
+  bool expects(std::uint64_t sequence) const {
+    return sequence >= next_ && sequence < next_ + arrivals_.size() && !at(sequence).whole;
+  }
+  // The next message in order, or null when it is not whole yet.
+  Arrival* front() { return at(next_).whole ? &at(next_) : nullptr; }
+  void pop() { at(next_++) = {}; }
+
+  // One stripe of the message whose sequence ends in these 8 bits. False: none that is expected, or
+  // a duplicate.
+  bool stripe(const Immediate& immediate) {
+    const std::uint64_t sequence =
+        next_ + static_cast<std::uint8_t>(immediate.sequence - static_cast<std::uint8_t>(next_));
+    if (!expects(sequence) || immediate.stripe >= immediate.stripes) return false;
+    Arrival& arrival = at(sequence);
+    const std::uint32_t bit = 1u << immediate.stripe;
+    if ((arrival.stripes_seen & bit) != 0) return false;
+    if (arrival.stripes != 0 && arrival.stripes != immediate.stripes) return false;
+    arrival.stripes = immediate.stripes;
+    arrival.stripes_seen |= bit;
+    if (std::popcount(arrival.stripes_seen) == static_cast<int>(arrival.stripes)) {
+      arrival.whole = true;
+      ++arrived_;
+    }
+    return true;
+  }
+
+  // A message that came whole. False: none that is expected, or a duplicate.
+  bool message(std::uint64_t sequence, std::byte* data, std::size_t bytes, std::uint64_t cookie) {
+    if (!expects(sequence) || at(sequence).stripes != 0) return false;
+    at(sequence) = {0, 0, true, true, bytes, data, cookie};
+    ++arrived_;
+    return true;
+  }
+
+ private:
+  Arrival& at(std::uint64_t sequence) { return arrivals_[sequence % arrivals_.size()]; }
+  const Arrival& at(std::uint64_t sequence) const { return arrivals_[sequence % arrivals_.size()]; }
+
+  std::vector<Arrival> arrivals_;
+  std::uint64_t next_ = 0;
+  std::uint64_t arrived_ = 0;
+};
+
+// The credits a sender holds: credit n allows message n.
+class Grants {
+ public:
+  explicit Grants(std::uint32_t slots) : credits_(slots), valid_(slots, false) {}
+
+  // Credit n, and how many messages the receiver is done with. False: out of the window.
+  bool grant(std::uint64_t sequence, const Credit& credit) {
+    if (sequence < used_ || sequence >= used_ + credits_.size() || valid_[index(sequence)])
+      return false;
+    credits_[index(sequence)] = credit;
+    valid_[index(sequence)] = true;
+    return true;
+  }
+  void done(std::uint64_t count) {
+    if (count > done_) done_ = count;
+  }
+  std::uint64_t next() const { return used_; }
+  std::uint64_t done() const { return done_; }
+  const Credit* front() const { return valid_[index(used_)] ? &credits_[index(used_)] : nullptr; }
+  // Message `next` is sent, with its credit or (eager) ahead of it.
+  void use() {
+    valid_[index(used_)] = false;
+    ++used_;
+  }
+
+ private:
+  std::size_t index(std::uint64_t sequence) const { return sequence % credits_.size(); }
+
+  std::vector<Credit> credits_;
+  std::vector<bool> valid_;
+  std::uint64_t used_ = 0;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,120 @@
+#include "transport/fabric/wire.hpp"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <charconv>
+#include <map>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace heddle::transport::fabric {
+
+namespace {
+
+template <typename Message>
+Mac mac_of(const Message& message, const Secret& secret) {
+  Mac mac;
+  // The MAC is the last member: it covers all bytes before it.
+  crypto_generichash(mac.data(), mac.size(), reinterpret_cast<const std::uint8_t*>(&message),
+                     sizeof(Message) - sizeof(Mac), secret.data(), secret.size());
+  return mac;
+}
+
+template <typename Message>
+bool has_mac(const Message& message, const Secret& secret) {
+  const Mac right = mac_of(message, secret);
+  return sodium_memcmp(right.data(), message.mac.data(), right.size()) == 0;
+}
+
+constexpr std::string_view kAddressStart = "heddle-fabric-1";
+
+template <typename Number>
+bool parse_number(std::string_view text, int base, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+bool parse_bytes(std::string_view text, std::vector<std::uint8_t>& bytes) {
+  if (text.empty() || text.size() % 2 != 0 || text.size() > 512) return false;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    std::uint8_t value;
+    if (!parse_number(text.substr(i, 2), 16, value)) return false;
+    bytes.push_back(value);
+  }
+  return true;
+}
+
+// Splits at `separator` and calls `use` with each part; false when any use is false.
+template <typename Use>
+bool each_part(std::string_view text, char separator, Use use) {
+  while (true) {
+    const std::size_t end = text.find(separator);
+    if (!use(text.substr(0, end))) return false;
+    if (end == std::string_view::npos) return true;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::size_t encode(const Credit& credit, int rails, std::byte* to) {
+  std::memcpy(to, &credit.address, 8);
+  std::memcpy(to + 8, &credit.bytes, 8);
+  std::memcpy(to + 16, credit.keys.data(), 8 * static_cast<std::size_t>(rails));
+  return credit_bytes(rails);
+}
+
+Credit decode_credit(const std::byte* from, int rails) {
+  Credit credit;
+  std::memcpy(&credit.address, from, 8);
+  std::memcpy(&credit.bytes, from + 8, 8);
+  std::memcpy(credit.keys.data(), from + 16, 8 * static_cast<std::size_t>(rails));
+  return credit;
+}
+
+void seal(Hello& hello, const Secret& secret) { hello.mac = mac_of(hello, secret); }
+bool sealed_by(const Hello& hello, const Secret& secret) { return has_mac(hello, secret); }
+void seal(Welcome& welcome, const Secret& secret) { welcome.mac = mac_of(welcome, secret); }
+bool sealed_by(const Welcome& welcome, const Secret& secret) { return has_mac(welcome, secret); }
+
+std::string to_text(const ProcessAddress& address) {
+  std::string rails;
+  for (const auto& rail : address.rails)
+    rails += fmt::format("{}{:02x}", rails.empty() ? "" : ",", fmt::join(rail, ""));
+  return fmt::format("{} provider={} protocol={} path={} instance={:016x} host={} pid={} rails={}",
+                     kAddressStart, address.provider, address.protocol,
+                     address.rma ? "rma" : "message", address.instance, address.host, address.pid,
+                     rails);
+}
+
+ProcessAddress parse_address(const std::string& text) {
+  ProcessAddress address;
+  std::map<std::string_view, std::string_view> fields;
+  const bool split = each_part(text, ' ', [&](std::string_view part) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) return fields.empty() && part == kAddressStart;
+    return fields.emplace(part.substr(0, equals), part.substr(equals + 1)).second;
+  });
+  const bool good =
+      split && text.starts_with(kAddressStart) && !fields["provider"].empty() &&
+      (fields["path"] == "rma" || fields["path"] == "message") &&
+      parse_number(fields["instance"], 16, address.instance) &&
+      parse_number(fields["pid"], 10, address.pid) &&
+      each_part(fields["rails"], ',', [&](std::string_view part) {
+        return address.rails.size() < kMaxRails && parse_bytes(part, address.rails.emplace_back());
+      });
+  if (!good)
+    base::fail(heddleInvalidArgument,
+               "\"{}\" is no fabric address; one starts with \"{}\" and has provider, protocol, "
+               "path, instance, host, pid and rails",
+               text, kAddressStart);
+  address.provider = fields["provider"];
+  address.protocol = fields["protocol"];
+  address.rma = fields["path"] == "rma";
+  address.host = fields["host"];
+  return address;
+}
+
+}  // namespace heddle::transport::fabric

@@ -1,0 +1,140 @@
+// What travels: the 32 bits beside an RDMA write, the header of every sent message, and the bodies
+// of control messages. All integers are little-endian as the machine has them; a peer of another
+// byte order fails the magic number.
+//
+//   sender                                          receiver
+//     hello {key, its id, MAC}             ->
+//                                          <-  welcome {its id, MAC}, credits {n: address, keys}
+//     message n <= eager: eager {n, payload} ->   into a bounce buffer
+//     message n > eager: RDMA writes into credit n, one a stripe, each with an immediate
+//                                          <-  credits, batched
+//     goodbye {messages sent}              ->
+//                                          <-  goodbye
+//
+// Nothing depends on the order of arrival: every message carries its connection and its sequence.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transport/pipe.hpp"
+
+namespace heddle::transport::fabric {
+
+inline constexpr std::uint16_t kMagic = 0x4c48;  // "HL"
+inline constexpr std::uint8_t kProtocolVersion = 1;
+inline constexpr int kMaxRails = 32;
+inline constexpr std::uint32_t kMaxWindow = 64;  // messages under way on one connection
+// Room for any control message; credits are split to fit.
+inline constexpr std::size_t kControlBytes = 1024;
+
+enum class Kind : std::uint8_t { hello = 1, welcome, credits, eager, goodbye };
+
+struct Header {
+  std::uint16_t magic = kMagic;
+  std::uint8_t version = kProtocolVersion;
+  Kind kind;
+  std::uint32_t connection;  // the addressee's id of it; 0 in a hello
+  std::uint32_t token;       // the addressee's, so that strays of an earlier one are dropped
+  std::uint32_t sequence;    // of the (first) message or credit meant; low 32 bits
+  std::uint32_t bytes;       // that follow this header
+  std::uint32_t count;       // credits: messages the receiver is done with; goodbye: messages sent
+};
+static_assert(sizeof(Header) == 24);
+
+// The immediate of one stripe: connection 16 bits, sequence 8, stripe 4, stripes - 1 4.
+struct Immediate {
+  std::uint32_t connection;
+  std::uint8_t sequence;
+  std::uint32_t stripe;
+  std::uint32_t stripes;
+};
+inline constexpr std::uint32_t kMaxStripes = 16;
+inline constexpr std::uint32_t kMaxConnections = 1u << 16;
+
+constexpr std::uint32_t pack(const Immediate& immediate) {
+  return immediate.connection << 16 | std::uint32_t{immediate.sequence} << 8 |
+         immediate.stripe << 4 | (immediate.stripes - 1);
+}
+constexpr Immediate unpack(std::uint32_t bits) {
+  return {bits >> 16, static_cast<std::uint8_t>(bits >> 8), bits >> 4 & 15, (bits & 15) + 1};
+}
+
+// Tag of message `sequence` on the message path.
+constexpr std::uint64_t message_tag(std::uint32_t connection, std::uint64_t sequence) {
+  return std::uint64_t{connection} << 32 | (sequence & 0xffffffff);
+}
+
+// The full sequence number whose low bits are `low`, nearest to `about`.
+constexpr std::uint64_t extend(std::uint32_t low, std::uint64_t about) {
+  return about + static_cast<std::uint64_t>(static_cast<std::int64_t>(
+                     static_cast<std::int32_t>(low - static_cast<std::uint32_t>(about))));
+}
+
+// A receive buffer that the sender may fill: where it lies and one key a rail.
+struct Credit {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::array<std::uint64_t, kMaxRails> keys{};
+};
+constexpr std::size_t credit_bytes(int rails) { return 16 + 8 * static_cast<std::size_t>(rails); }
+std::size_t encode(const Credit& credit, int rails, std::byte* to);
+Credit decode_credit(const std::byte* from, int rails);
+
+// What both ends must agree on before the first message.
+struct Shape {
+  std::uint32_t slots;
+  std::uint32_t eager_bytes;
+  std::uint64_t slot_bytes;
+};
+
+using Secret = std::array<std::uint8_t, 32>;
+using Mac = std::array<std::uint8_t, 32>;
+
+struct Hello {
+  std::array<std::uint8_t, 16> communicator;
+  std::int32_t from, to, channel;
+  std::uint32_t connection;  // the sender's id and token, for messages to it
+  std::uint32_t token;
+  std::uint32_t rails;
+  Shape shape;
+  std::uint64_t from_instance, to_instance;  // processes; a hello meant for another is dropped
+  std::array<std::uint8_t, 16> nonce;
+  Mac mac;  // keyed hash of all above
+};
+static_assert(sizeof(Hello) == 120 && std::is_trivially_copyable_v<Hello>);
+
+struct Welcome {
+  std::uint32_t connection;
+  std::uint32_t token;
+  Shape shape;
+  std::array<std::uint8_t, 16> nonce;  // the hello's, returned
+  Mac mac;
+};
+static_assert(sizeof(Welcome) == 72 && std::is_trivially_copyable_v<Welcome>);
+
+void seal(Hello& hello, const Secret& secret);
+bool sealed_by(const Hello& hello, const Secret& secret);
+void seal(Welcome& welcome, const Secret& secret);
+bool sealed_by(const Welcome& welcome, const Secret& secret);
+
+// What a process publishes: how to reach it, and what its peers must have in common with it.
+struct ProcessAddress {
+  std::string provider;
+  std::string protocol;
+  bool rma = false;
+  std::uint64_t instance = 0;  // random, one a transport
+  std::string host;
+  int pid = 0;
+  std::vector<std::vector<std::uint8_t>> rails;  // one libfabric address a rail
+};
+std::string to_text(const ProcessAddress& address);
+// Fails with heddleInvalidArgument when the text is none of ours.
+ProcessAddress parse_address(const std::string& text);
+
+}  // namespace heddle::transport::fabric

@@ -26,6 +26,11 @@ struct FreeInterfaceList {
 };
 using InterfaceList = std::unique_ptr<ifaddrs, FreeInterfaceList>;
 
+// IFF_LOWER_UP of linux/if.h, which cannot be included beside net/if.h: the link is there. The
+// kernel sets IFF_RUNNING up to a second later, when a job in a fresh container may have started
+// already.
+constexpr unsigned kLowerUp = 1u << 16;
+
 std::string sysfs(const std::string& interface) { return "/sys/class/net/" + interface; }
 
 // Interfaces by which container engines and hypervisors join guests of this host. Their addresses
@@ -75,7 +80,7 @@ Address address_from(const sockaddr* from, const std::string& interface) {
 Interface describe(const std::string& name, unsigned flags) {
   Interface interface;
   interface.name = name;
-  interface.up = (flags & IFF_UP) != 0 && (flags & IFF_RUNNING) != 0;
+  interface.up = (flags & IFF_UP) != 0 && (flags & (IFF_RUNNING | kLowerUp)) != 0;
   interface.loopback = (flags & IFF_LOOPBACK) != 0;
   interface.bridge_like = is_bridge_like(name);
   interface.pci = pci_of_interface(name);

@@ -15,31 +15,31 @@ constexpr auto kAllGather = base::Collective::all_gather;
 constexpr auto kReduceScatter = base::Collective::reduce_scatter;
 constexpr int kMany = std::numeric_limits<int>::max();
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
-constexpr std::size_t KiB = 1024;
-constexpr std::size_t MiB = 1024 * KiB;
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = 1024 * kKiB;
 
 // First guesses, from the prices in the algorithms' files; to be replaced by measurements.
 constexpr std::array kTable{
-    SelectionRow{kAllReduce, Reach::local, 1, 8, 8 * KiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Reach::local, 1, 8, 8 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Reach::local, 3, 8, kAny, "two-shot", 1},
-    SelectionRow{kAllReduce, Reach::local, 9, kMany, 256 * KiB, "tree", 1},
+    SelectionRow{kAllReduce, Reach::local, 9, kMany, 256 * kKiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::local, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kAllGather, Reach::local, 1, 8, 64 * KiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::local, 1, 8, 64 * kKiB, "one-shot", 1},
     SelectionRow{kAllGather, Reach::local, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kReduceScatter, Reach::local, 1, 8, 64 * KiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Reach::local, 1, 8, 64 * kKiB, "one-shot", 1},
     SelectionRow{kReduceScatter, Reach::local, 1, kMany, kAny, "ring", 1},
 
-    SelectionRow{kAllReduce, Reach::fabric, 1, 4, 16 * KiB, "one-shot", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 3, 8, 256 * KiB, "two-shot", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * MiB, "tree", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 33, kMany, 8 * MiB, "tree", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, 16 * MiB, "ring", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 1, 4, 16 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 3, 8, 256 * kKiB, "two-shot", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * kMiB, "tree", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 33, kMany, 8 * kMiB, "tree", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, 16 * kMiB, "ring", 1},
     SelectionRow{kAllReduce, Reach::fabric, 1, kMany, kAny, "ring", 2},
-    SelectionRow{kAllGather, Reach::fabric, 1, 8, 64 * KiB, "one-shot", 1},
-    SelectionRow{kAllGather, Reach::fabric, 1, kMany, 16 * MiB, "ring", 1},
+    SelectionRow{kAllGather, Reach::fabric, 1, 8, 64 * kKiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::fabric, 1, kMany, 16 * kMiB, "ring", 1},
     SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 2},
-    SelectionRow{kReduceScatter, Reach::fabric, 1, 8, 64 * KiB, "one-shot", 1},
-    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, 16 * MiB, "ring", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 1, 8, 64 * kKiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, 16 * kMiB, "ring", 1},
     SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 2},
 };
 
@@ -47,8 +47,8 @@ std::string_view name_of(Reach reach) { return reach == Reach::local ? "local" :
 
 std::string bytes_text(std::size_t bytes) {
   if (bytes == kAny) return "any size";
-  if (bytes % MiB == 0) return fmt::format("up to {} MiB", bytes / MiB);
-  if (bytes % KiB == 0) return fmt::format("up to {} KiB", bytes / KiB);
+  if (bytes % kMiB == 0) return fmt::format("up to {} MiB", bytes / kMiB);
+  if (bytes % kKiB == 0) return fmt::format("up to {} KiB", bytes / kKiB);
   return fmt::format("up to {} B", bytes);
 }
 

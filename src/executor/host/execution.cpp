@@ -52,11 +52,14 @@ Execution::Execution(const Plan& plan) : plan_(plan), last_tickets_(plan.needs()
 }
 
 void Execution::reset(const Buffers& buffers) {
-  buffers_ = buffers;
-  element_bytes_ = base::size_of(buffers.type);
-  HEDDLE_ASSERT(element_bytes_ != 0, "type {}", static_cast<int>(buffers.type));
   const collectives::Shape& shape = plan_.shape();
-  cut_ = cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(), plan_.slot_bytes());
+  // The divisions cost as much as the rest of a small operation, and most repeat the one before.
+  if (buffers.count != buffers_.count || buffers.type != buffers_.type) {
+    element_bytes_ = base::size_of(buffers.type);
+    HEDDLE_ASSERT(element_bytes_ != 0, "type {}", static_cast<int>(buffers.type));
+    cut_ = cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(), plan_.slot_bytes());
+  }
+  buffers_ = buffers;
   in_place_ = is_in_place(buffers, shape, plan_.rank(), element_bytes_);
   const auto blocks = static_cast<std::size_t>(base::output_blocks(shape.collective, shape.ranks));
   streaming_ = blocks * buffers.count * element_bytes_ > kStreamingBytes;

@@ -39,12 +39,15 @@ class Execution {
 
   // `plan` must be bound and outlive this. The execution is done until reset().
   explicit Execution(const Plan& plan);
+  Execution(Execution&&) = default;
+  Execution& operator=(Execution&&) = delete;
 
-  // Starts an operation, whatever became of the one before.
+  // Starts an operation. One that was given up leaves its pipes out of step and its sends in place
+  // forgotten: close those pipes before anything else.
   void reset(const Buffers& buffers);
 
   // Moves what can be moved now, up to about kTurnBytes a lane, without waiting. What a broken pipe
-  // throws passes through; then only reset() or destruction may follow.
+  // throws passes through; then only destruction may follow.
   State advance();
 
   // What the first unfinished lane waits for, after blocked, for error texts: "data from rank 3 on

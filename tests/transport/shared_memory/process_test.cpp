@@ -2,8 +2,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 
 #include "catch.hpp"
 #include "support.hpp"

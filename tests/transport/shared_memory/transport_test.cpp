@@ -1,7 +1,9 @@
 // Transports of one process that meet as if they were several.
 #include "transport/shared_memory/transport.hpp"
 
-#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 #include "catch.hpp"
 #include "support.hpp"

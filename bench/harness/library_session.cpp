@@ -30,7 +30,7 @@ class LibrarySession : public Session {
     if (registration_) registrations_.push_back(communicator_.register_buffer(buffer));
     return buffer.data();
   }
-  std::string network() const override { return ""; }
+  std::string network() const override { return "Network: " + communicator_.network(); }
   int library_version() const override {
     int version = 0;
     detail::check(heddleGetVersion(&version));

@@ -124,6 +124,9 @@ HEDDLE_API heddleResult_t heddleCommGetAsyncError(heddleComm_t comm, heddleResul
 
 HEDDLE_API heddleResult_t heddleCommCount(heddleComm_t comm, int* count);
 HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank);
+/* What carries this communicator's data, in one line for people: shared memory, or the provider and
+ * its rails. `text` is valid as long as the communicator. */
+HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** text);
 
 /* Registers a buffer with the network so that operations send from it without a copy. The buffer
  * must stay mapped until heddleCommDeregister. */

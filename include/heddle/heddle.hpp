@@ -50,6 +50,12 @@ class Communicator {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
   heddleComm_t get() const noexcept { return comm_.get(); }
+  // What carries the data, in one line for people: shared memory, or the provider and its rails.
+  std::string network() const {
+    const char* text = nullptr;
+    detail::check(heddleCommGetNetwork(get(), &text));
+    return text;
+  }
 
   // Pointers and a type, as in heddle.h; `stream` orders operations on device buffers.
   void all_reduce(const void* send, void* receive, std::size_t count, heddleDataType_t type, Op op,

@@ -209,6 +209,10 @@ HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank) {
   return guarded([&] { required(rank, "rank") = usable(comm).rank(); });
 }
 
+HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** text) {
+  return guarded([&] { required(text, "text") = usable(comm).network().c_str(); });
+}
+
 HEDDLE_API heddleResult_t heddleMemAlloc(void** pointer, size_t bytes) {
   return guarded(
       [&] { required(pointer, "pointer") = heddle::communicator::allocate_memory(bytes); });

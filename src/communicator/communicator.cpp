@@ -28,18 +28,24 @@ Backoff::Duration spin_of(const base::Settings& settings, const World& world) {
       std::chrono::duration<double, std::micro>(microseconds));
 }
 
+std::string describe_network(const base::Settings& settings, const World& world) {
+  if (world.fabric() == nullptr)
+    return world.ranks() == 1 ? "nothing (one rank)" : "shared memory (one host)";
+  const std::string fabric = world.fabric()->description();
+  return settings.shm ? "shared memory in a host, between hosts " + fabric : fabric;
+}
+
 }  // namespace
 
 Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::Settings settings)
     : settings_(std::move(settings)),
       world_(root, rank, ranks, settings_),
+      network_(describe_network(settings_, world_)),
       pipes_(world_.id(), rank, world_.routes(),
              {settings_.slots, slot_bytes(settings_, world_.local())}),
       planner_(settings_, rank, ranks, world_.local(), slot_bytes(settings_, world_.local())),
       spin_(spin_of(settings_, world_)) {
-  base::log_info("{} of {} is here; ranks of this host meet in {}, hosts over {}",
-                 world_.name_of(rank), ranks, settings_.shm ? "shared memory" : "the fabric",
-                 world_.fabric() != nullptr ? world_.fabric()->name() : "no network (one host)");
+  base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);
 }
 
 Communicator::~Communicator() = default;

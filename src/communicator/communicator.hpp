@@ -31,6 +31,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   int rank() const { return world_.rank(); }
   int ranks() const { return world_.ranks(); }
+  // What carries the data, for people.
+  const std::string& network() const { return network_; }
 
   // Runs a call to its end. Throws base::Error.
   void run(const Call& call);
@@ -78,6 +80,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   base::Settings settings_;
   World world_;
+  std::string network_;
   Pipes pipes_;
   Planner planner_;
   const Backoff::Duration spin_;

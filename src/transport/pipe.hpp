@@ -73,6 +73,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
   virtual std::string_view name() const = 0;
+  // A line for people: what the data goes over.
+  virtual std::string description() const { return std::string(name()); }
   // What another process needs to reach this one; published by the bootstrap.
   virtual std::string address() const = 0;
   // Pipes of a communicator are made between add_secret and remove_secret only.

@@ -125,6 +125,13 @@ const Secret& FabricTransport::secret_of(const PipeKey& key) const {
   return known->second.secret;
 }
 
+std::string FabricTransport::description() const {
+  std::string rails;
+  for (const auto& rail : core_->rails())
+    rails += (rails.empty() ? "" : ", ") + rail->adapter().name;
+  return fmt::format("libfabric provider {}, rails: {}", core_->address().provider, rails);
+}
+
 std::string FabricTransport::address() const { return to_text(core_->address()); }
 
 SendConnection& FabricTransport::start(const std::string& peer_text, const PipeKey& key,

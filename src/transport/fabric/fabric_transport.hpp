@@ -32,6 +32,7 @@ class FabricTransport final : public Transport {
   void remove_secret(const std::array<std::uint8_t, 16>& communicator);
 
   std::string_view name() const override { return "fabric"; }
+  std::string description() const override;
   std::string address() const override;
   // connect fails with heddleInvalidUsage when the peer uses another provider.
   std::unique_ptr<SendPipe> connect(const std::string& peer, const PipeKey& key,

@@ -6,6 +6,7 @@ if(HEDDLE_WERROR)
   add_compile_options(-Werror)
 endif()
 if(HEDDLE_SANITIZE)
-  add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-omit-frame-pointer -g)
+  # -O1: instrumented code takes the compiler many times longer to optimise further.
+  add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-omit-frame-pointer -g -O1)
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
 endif()

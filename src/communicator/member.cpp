@@ -183,7 +183,7 @@ bool Member::wait_failure(base::Seconds time) {
 }
 
 bool Member::leave(base::Seconds time) {
-  queue(Kind::leave, "");
+  queue(Kind::leave, Writer().u64(started_.load()).str());
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [this] { return all_left_ || failed_ || finished_; });
   return all_left_;

@@ -106,14 +106,16 @@ void Root::handle(Connection& connection, const Message& message) {
     case Kind::heartbeat:
       connection.started = reader.u64();
       connection.stream.send(Kind::heartbeat, "");
-      return;
+      return check_leavers();
     case Kind::stuck: return handle_stuck(connection, message);
     case Kind::give_up: {
       const auto code = static_cast<heddleResult_t>(reader.u32());
       return fail_all(connection.rank, code, connection.name + ": " + reader.text());
     }
     case Kind::leave:
+      connection.started = reader.u64();
       connection.left = true;
+      check_leavers();
       if (std::all_of(connections_.begin(), connections_.end(),
                       [](const auto& c) { return c.stage != Stage::member || c.left; }))
         for (auto& other : connections_)
@@ -209,6 +211,23 @@ void Root::check_join_deadline() {
   fail_all(missing.empty() ? -1 : missing.front(), heddleTimeout,
            fmt::format("{} of {} ranks joined within {:g} s; missing: {}", present, ranks_,
                        init_timeout_.count(), list(missing)));
+}
+
+void Root::check_leavers() {
+  const Connection* leaver = nullptr;  // the one with the fewest operations
+  const Connection* ahead = nullptr;   // the rank with the most
+  for (const auto& connection : connections_) {
+    if (connection.stage != Stage::member) continue;
+    if (connection.left && (leaver == nullptr || connection.started < leaver->started))
+      leaver = &connection;
+    if (ahead == nullptr || connection.started > ahead->started) ahead = &connection;
+  }
+  // A rank that has left will not take part in what others have called since.
+  if (leaver != nullptr && ahead->started > leaver->started)
+    fail_all(leaver->rank, heddleRemoteError,
+             fmt::format("{} destroyed its communicator after {} operations, but {} has called "
+                         "operation #{}",
+                         leaver->name, leaver->started, ahead->name, ahead->started));
 }
 
 void Root::handle_stuck(const Connection& connection, const Message& message) {

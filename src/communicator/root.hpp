@@ -60,6 +60,7 @@ class Root : public Watched {
   void handle_join(Connection& connection, const Message& message);
   void handle_stuck(const Connection& connection, const Message& message);
   void complete_exchange();
+  void check_leavers();
   void check_join_deadline();
   void lost(Connection& connection);
   // Ends the communicator for everyone: the rank at fault, and why.

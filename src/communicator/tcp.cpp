@@ -120,15 +120,17 @@ Listener listen_tcp(std::uint16_t port) {
 }
 
 UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Deadline& deadline) {
+  std::string answers;  // of the last whole round: a try that the deadline cuts short says little
   while (true) {
-    std::string answers;
+    std::string round;
     for (const auto& address : addresses) {
       std::string why = "the name does not resolve";
       const AddrinfoList targets = resolve(address);
       for (const addrinfo* target = targets.get(); target != nullptr; target = target->ai_next)
         if (UniqueFd fd = try_connect(*target, deadline, why)) return fd;
-      answers += fmt::format("{}{}: {}", answers.empty() ? "" : "; ", address, why);
+      round += fmt::format("{}{}: {}", round.empty() ? "" : "; ", address, why);
     }
+    if (!deadline.passed() || answers.empty()) answers = round;
     if (deadline.passed())
       base::fail(heddleRemoteError, "the root of the communicator cannot be reached ({})", answers);
     std::this_thread::sleep_for(kBetweenRounds);

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "topology/interfaces.hpp"
 #include "transport/fabric/provider.hpp"
-#include "transport/fabric/transport.hpp"
+#include "transport/fabric/fabric_transport.hpp"
 #include "transport/shared_memory/transport.hpp"
 
 namespace heddle::communicator {
@@ -50,7 +50,7 @@ std::shared_ptr<transport::Transport> open_fabric(const base::Settings& settings
 }
 
 void check_provider(const base::Settings& settings) {
-  transport::choose_provider(settings, allowed_interfaces(settings));
+  transport::fabric::choose_provider(settings, allowed_interfaces(settings));
 }
 
 }  // namespace heddle::communicator

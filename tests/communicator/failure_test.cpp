@@ -1,0 +1,157 @@
+// What happens when ranks die, stall, leave or disagree, seen from threads as ranks.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/deadline.hpp"
+#include "catch.hpp"
+#include "ranks.hpp"
+
+namespace heddle::test {
+namespace {
+
+using Catch::Matchers::Contains;
+
+std::string all_reduce_error(Communicator& communicator, std::vector<float>& values) {
+  try {
+    communicator.all_reduce(values, Op::sum);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("timeout names culprit: the rank that did not call is named by all") {
+  std::vector<std::string> errors(6);
+  run_ranks(
+      6,
+      [&](Communicator& communicator, int rank) {
+        std::vector<float> values(1000, 1.0F);
+        communicator.all_reduce(values, Op::sum);
+        if (rank == 4) std::this_thread::sleep_for(std::chrono::seconds(4));
+        errors[static_cast<std::size_t>(rank)] = all_reduce_error(communicator, values);
+        expect(!errors[static_cast<std::size_t>(rank)].empty(), "no error");
+      },
+      "HEDDLE_TIMEOUT=2");
+  for (std::size_t rank = 0; rank < 6; ++rank) {
+    if (rank == 4) continue;
+    INFO("rank " << rank);
+    CHECK_THAT(errors[rank], Contains("rank 4 on host"));
+    CHECK_THAT(errors[rank], Contains("#2"));
+  }
+}
+
+TEST_CASE("a rank that leaves early is named") {
+  std::string error;
+  run_ranks(
+      2,
+      [&](Communicator& communicator, int rank) {
+        std::vector<float> values(10, 1.0F);
+        communicator.all_reduce(values, Op::sum);
+        if (rank == 0) error = all_reduce_error(communicator, values);
+      },
+      "HEDDLE_TIMEOUT=30");
+  CHECK_THAT(error, Contains("rank 1") && Contains("destroyed"));
+}
+
+TEST_CASE("abort ends operations of all ranks quickly") {
+  const auto start = base::Clock::now();
+  std::vector<std::string> errors(3);
+  run_ranks(3, [&](Communicator& communicator, int rank) {
+    std::vector<float> values(10, 1.0F);
+    communicator.all_reduce(values, Op::sum);
+    if (rank == 2) {
+      communicator.abort();
+      return;
+    }
+    errors[static_cast<std::size_t>(rank)] = all_reduce_error(communicator, values);
+  });
+  CHECK(base::seconds_since(start) < 10);
+  CHECK_THAT(errors[0], Contains("rank 2") && Contains("abort"));
+  CHECK_THAT(errors[1], Contains("rank 2") && Contains("abort"));
+}
+
+TEST_CASE("abort from another thread frees the one that waits") {
+  run_ranks(
+      2,
+      [&](Communicator& communicator, int rank) {
+        std::vector<float> values(10, 1.0F);
+        if (rank == 1) {
+          std::this_thread::sleep_for(std::chrono::seconds(1));
+          return;
+        }
+        const Work work = communicator.all_reduce_async(values, Op::sum);
+        expect(!work.done(), "finished without rank 1");
+        const auto start = base::Clock::now();
+        communicator.abort();
+        expect(base::seconds_since(start) < 2, "abort took 2 s or more");
+      },
+      "HEDDLE_TIMEOUT=30");
+}
+
+TEST_CASE("ranks that differ in a setting are told which") {
+  const UniqueId id = UniqueId::make();
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        Communicator::from_unique_id(id, 2, rank,
+                                     {rank == 0 ? "HEDDLE_ALGO=ring" : "HEDDLE_ALGO=tree"});
+      } catch (const Error& error) {
+        errors[static_cast<std::size_t>(rank)] = error.what();
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  for (const auto& error : errors)
+    CHECK_THAT(error, Contains("HEDDLE_ALGO=ring") && Contains("HEDDLE_ALGO=tree"));
+}
+
+TEST_CASE("duplicate ranks, different nranks, too few ranks") {
+  const auto join = [](int first_rank, int first_ranks, int second_rank, int second_ranks) {
+    const UniqueId id = UniqueId::make();
+    std::vector<std::string> errors(2);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i)
+      threads.emplace_back([&, i] {
+        try {
+          Communicator::from_unique_id(id, i == 0 ? first_ranks : second_ranks,
+                                       i == 0 ? first_rank : second_rank,
+                                       {"HEDDLE_INIT_TIMEOUT=2"});
+        } catch (const Error& error) {
+          errors[static_cast<std::size_t>(i)] = error.what();
+        }
+      });
+    for (auto& thread : threads) thread.join();
+    return errors;
+  };
+  for (const auto& error : join(0, 3, 0, 3)) CHECK_THAT(error, Contains("rank 0 joins twice"));
+  for (const auto& error : join(0, 2, 1, 3))
+    CHECK_THAT(error, Contains("nranks 2") && Contains("nranks 3"));
+  for (const auto& error : join(0, 3, 2, 3))
+    CHECK_THAT(error, Contains("2 of 3 ranks joined") && Contains("missing: 1"));
+}
+
+TEST_CASE("a communicator that failed says so again, and a new one works") {
+  run_ranks(
+      2,
+      [](Communicator& communicator, int rank) {
+        if (rank == 1) return communicator.abort();
+        std::vector<float> values(10, 1.0F);
+        expect(!all_reduce_error(communicator, values).empty(), "no error at first");
+        expect(all_reduce_error(communicator, values).find("failed before") != std::string::npos,
+               "the second call does not say that the first failed");
+        heddleResult_t state = heddleSuccess;
+        heddleCommGetAsyncError(communicator.get(), &state);
+        expect(state == heddleRemoteError, "the state is not a remote error");
+      },
+      "HEDDLE_TIMEOUT=5");
+  run_ranks(2, [](Communicator& communicator, int) {
+    check_operation(communicator, {base::Collective::all_reduce, heddleInt32, heddleSum, 2, 100},
+                    false);
+  });
+}
+
+}  // namespace heddle::test

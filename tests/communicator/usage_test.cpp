@@ -1,0 +1,144 @@
+// Works, several communicators at once, read-only inputs, reproducible bits.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <thread>
+
+#include "catch.hpp"
+#include "ranks.hpp"
+
+namespace heddle::test {
+
+TEST_CASE("asynchronous works finish in order, waited for or not") {
+  run_ranks(3, [](Communicator& communicator, int rank) {
+    constexpr std::size_t kCount = 5000;
+    std::vector<std::vector<std::int32_t>> buffers(20, std::vector<std::int32_t>(kCount));
+    std::vector<Work> works;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      for (std::size_t j = 0; j < kCount; ++j)
+        buffers[i][j] = static_cast<std::int32_t>(i + j) + rank;
+      works.push_back(communicator.all_reduce_async(buffers[i], Op::sum));
+    }
+    works.back().wait();
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      expect(works[i].done(), "a work before a finished one is not finished");
+      for (std::size_t j = 0; j < kCount; ++j)
+        expect(buffers[i][j] == static_cast<std::int32_t>(3 * (i + j)) + 3, "wrong value");
+    }
+    // A handle that is dropped does not stop its operation; a blocking call runs after it.
+    std::vector<std::int32_t> dropped(10, 1);
+    std::vector<std::int32_t> last(10, 2);
+    { const Work work = communicator.all_reduce_async(dropped, Op::sum); }
+    communicator.all_reduce(last, Op::sum);
+    expect(dropped[9] == 3 && last[9] == 6, "wrong value after a dropped work");
+  });
+}
+
+TEST_CASE("a wait with a time limit says that the work goes on") {
+  run_ranks(2, [](Communicator& communicator, int rank) {
+    std::vector<float> values(10, 1.0F);
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    Work work = communicator.all_reduce_async(values, Op::sum);
+    if (rank == 0)
+      expect(!work.wait(std::chrono::milliseconds(20)), "finished without the other rank");
+    work.wait();
+    expect(values[0] == 2.0F, "wrong value");
+  });
+}
+
+TEST_CASE("works without a waiter progress while the program does other things") {
+  run_ranks(2, [](Communicator& communicator, int) {
+    std::vector<float> values(100000, 1.0F);
+    Work work = communicator.all_reduce_async(values, Op::sum);
+    for (int i = 0; i < 1000 && !work.done(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    expect(work.done() && values.back() == 2.0F, "the work did not finish by itself");
+  });
+}
+
+TEST_CASE("several communicators at once, from several threads, in opposite orders") {
+  constexpr int kCommunicators = 4;
+  std::vector<UniqueId> ids;
+  for (int i = 0; i < kCommunicators; ++i) ids.push_back(UniqueId::make());
+  run_ranks(3, [&](Communicator& world, int rank) {
+    std::vector<std::thread> threads;
+    std::vector<std::string> errors(kCommunicators);
+    for (int i = 0; i < kCommunicators; ++i)
+      threads.emplace_back([&, i] {
+        try {
+          auto mine = Communicator::from_unique_id(ids[static_cast<std::size_t>(i)], 3, rank);
+          for (int round = 0; round < 20; ++round)
+            check_operation(mine,
+                            {base::Collective::all_reduce, heddleInt64, heddleSum, 3,
+                             static_cast<std::size_t>(1000 * i + round)},
+                            round % 2 == 0);
+        } catch (const std::exception& error) {
+          errors[static_cast<std::size_t>(i)] = error.what();
+        }
+      });
+    check_operation(world, {base::Collective::all_gather, heddleUint8, heddleSum, 3, 4321}, false);
+    for (auto& thread : threads) thread.join();
+    for (const auto& error : errors) expect(error.empty(), error);
+  });
+}
+
+TEST_CASE("two communicators used by works in opposite orders do not deadlock") {
+  const UniqueId other_id = UniqueId::make();
+  run_ranks(2, [&](Communicator& first, int rank) {
+    auto second = Communicator::from_unique_id(other_id, 2, rank);
+    std::vector<float> a(300000, 1.0F);
+    std::vector<float> b(300000, 2.0F);
+    Communicator& early = rank == 0 ? first : second;
+    Communicator& late = rank == 0 ? second : first;
+    Work work = early.all_reduce_async(rank == 0 ? a : b, Op::sum);
+    late.all_reduce(rank == 0 ? b : a, Op::sum);
+    work.wait();
+    expect(a.back() == 2.0F && b.back() == 4.0F, "wrong value");
+  });
+}
+
+TEST_CASE("read-only inputs are not written") {
+  run_ranks(3, [](Communicator& communicator, int) {
+    const std::size_t bytes = 1 << 20;
+    const std::size_t count = bytes / sizeof(float) / 3;
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    expect(memory != MAP_FAILED, "mmap failed");
+    auto* const input = static_cast<float*>(memory);
+    for (std::size_t i = 0; i < bytes / sizeof(float); ++i) input[i] = 1.0F;
+    mprotect(memory, bytes, PROT_READ);
+    std::vector<float> output(3 * count);
+    communicator.all_reduce(input, output.data(), 3 * count, heddleFloat32, Op::sum);
+    expect(output.back() == 3.0F, "all-reduce is wrong");
+    communicator.all_gather(input, output.data(), count, heddleFloat32);
+    expect(output.back() == 1.0F, "all-gather is wrong");
+    communicator.reduce_scatter(input, output.data(), count, heddleFloat32, Op::sum);
+    expect(output[count - 1] == 3.0F, "reduce-scatter is wrong");
+    munmap(memory, bytes);
+  });
+}
+
+TEST_CASE("the same ranks and settings give the same bits") {
+  constexpr std::size_t kCount = 50000;
+  std::vector<float> first(kCount);
+  for (int run = 0; run < 3; ++run)
+    run_ranks(4, [&](Communicator& communicator, int rank) {
+      std::vector<float> values(kCount);
+      for (std::size_t i = 0; i < kCount; ++i)
+        values[i] = 1.0F / static_cast<float>(i * 7 + static_cast<std::size_t>(rank) * 13 + 1);
+      std::vector<float> sum(kCount);
+      communicator.all_reduce(values, sum, Op::sum);
+      if (rank == 0 && run == 0) first = sum;
+      std::vector<float> all(4 * kCount);
+      communicator.all_gather(sum, all);
+      for (int other = 0; other < 4; ++other)
+        expect(std::memcmp(all.data() + static_cast<std::size_t>(other) * kCount, sum.data(),
+                           kCount * sizeof(float)) == 0,
+               "ranks got different bits");
+      if (rank == 0)
+        expect(std::memcmp(first.data(), sum.data(), kCount * sizeof(float)) == 0,
+               "another run got different bits");
+    });
+}
+
+}  // namespace heddle::test

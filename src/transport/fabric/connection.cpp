@@ -31,6 +31,23 @@ void Connection::send_goodbye(std::uint64_t messages, std::string_view reason) {
   core_.send_control(*this, header, std::as_bytes(std::span(reason)));
 }
 
+void Connection::send_ping() {
+  if (open_ && !error_) core_.send_control(*this, to_peer(Kind::ping), {});
+}
+
+// The clock is read rarely: this stands in every loop that waits.
+void Connection::waited() {
+  constexpr std::uint32_t kCallsPerLook = 256;
+  constexpr double kQuietSeconds = 1;
+  if (++waits_ % kCallsPerLook != 0) return;
+  if (waits_ == kCallsPerLook) {
+    quiet_since_ = base::Clock::now();
+  } else if (base::seconds_since(quiet_since_) > kQuietSeconds) {
+    quiet_since_ = base::Clock::now();
+    core_.ping(*this);
+  }
+}
+
 bool Connection::finished() const {
   if (!retired_ || outstanding_ != 0) return false;
   return !open_ || !peer_.dead.empty() || (goodbye_sent_ && goodbye_received_ && settled());

@@ -42,6 +42,9 @@ class Connection {
   virtual bool on_immediate(const Immediate&) { return false; }
   void set_id(std::uint32_t id) { id_ = id; }
 
+  int control_rail() const { return static_cast<int>(id_) % peer_.rails(); }
+  void send_ping();
+
   // The end. Its pipe is gone; `memory` stays until nothing can touch it any more.
   virtual void retire(Area memory);
   virtual void step_closing() = 0;
@@ -61,6 +64,9 @@ class Connection {
             .bytes = 0,
             .count = 0};
   }
+  // A verb found nothing to do; after a second of that, the peer is asked whether it lives.
+  void waited();
+  void went_on() { waits_ = 0; }
   // Every message that can still come has come.
   virtual bool settled() const = 0;
 
@@ -77,6 +83,8 @@ class Connection {
   std::optional<base::Error> error_;
 
  private:
+  std::uint32_t waits_ = 0;  // since a verb last went on
+  base::Clock::time_point quiet_since_;
   std::string label_;
   std::uint32_t id_ = 0;
   std::uint32_t token_;
@@ -96,7 +104,7 @@ class SendConnection final : public Connection {
 
   std::uint64_t next() const { return grants_.next(); }
   // Whether the next message, of `bytes`, can leave now.
-  bool ready(std::size_t bytes) const;
+  bool ready(std::size_t bytes);
   // Sends the next message. `data` lies in `area`, and an eager message needs sizeof(Header) bytes
   // before it to write on. The memory must not change until sent(). Returns its sequence.
   std::uint64_t send(std::byte* data, std::size_t bytes, const Area& area);
@@ -118,6 +126,7 @@ class SendConnection final : public Connection {
   Part& part(std::uint64_t sequence) { return parts_[sequence % parts_.size()]; }
   const Part& part(std::uint64_t sequence) const { return parts_[sequence % parts_.size()]; }
   bool settled() const override { return true; }
+  bool may_send(std::size_t bytes) const;
   void on_credits(const Header& header, const std::byte* payload);
   void on_goodbye(const Header& header, const std::byte* payload);
   template <typename Desc>

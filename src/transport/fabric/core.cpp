@@ -40,7 +40,8 @@ bool means_peer_is_gone(int code) {
 
 }  // namespace
 
-Core::Core(const base::Settings& settings, const ChosenProvider& provider) : settings_(settings) {
+Core::Core(const base::Settings& settings, const ChosenProvider& provider)
+    : settings_(settings), again_means_lost_(provider.again_means_lost) {
   if (sodium_init() < 0) base::fail(heddleSystemError, "sodium_init failed");
   address_.provider = provider.name;
   address_.protocol = provider.protocol;

@@ -21,6 +21,7 @@ struct Peer {
   std::vector<fi_addr_t> to;          // one a rail
   std::vector<RequestQueue> waiting;  // posts that got -FI_EAGAIN, one queue a rail
   bool is_waiting = false;            // listed in Core::waiting_
+  bool reached = false;               // a post to it has been taken
   std::string dead;                   // why, once it is
 
   int rails() const { return static_cast<int>(to.size()); }
@@ -60,6 +61,8 @@ class Core {
 
   Request& request(Connection& owner, Verb verb, int rail);
   void submit(Request& request);
+  // Nothing comes from the connection's peer: asks whether it is still there. No answer means yes.
+  void ping(Connection& from);
   // Header and payload in a buffer of the core's.
   void send_control(Connection& from, Header header, std::span<const std::byte> payload);
   // Drops the requests of a connection that wait to be posted.
@@ -88,6 +91,7 @@ class Core {
   bool drained() const;
 
   base::Settings settings_;
+  bool again_means_lost_;
   std::size_t eager_bytes_;
   ProcessAddress address_;
   std::vector<std::unique_ptr<Rail>> rails_;  // first: closed last

@@ -54,8 +54,11 @@ class FabricOwner {
   T* operator->() const { return object_; }
   void reset() {
     if (object_ == nullptr) return;
+    const std::size_t kind = object_->fid.fclass;  // FI_CLASS_EP, ...
     const int rc = fi_close(&std::exchange(object_, nullptr)->fid);
-    if (rc != 0) base::log_warn("NET/OFI fi_close failed: {}", fabric_error_text(rc));
+    if (rc != 0)
+      base::log_warn("NET/OFI fi_close of a class {} object failed: {}", kind,
+                     fabric_error_text(rc));
   }
 
  private:

@@ -8,6 +8,8 @@ namespace {
 constexpr std::size_t kControlBuffersAtOnce = 64;
 // The header ends on a cache line, as in a bounce buffer.
 constexpr std::size_t kControlStride = 64 + kControlBytes;
+// A peer that took posts and takes none for so long is gone, where again_means_lost.
+constexpr double kLostSeconds = 4;
 
 }  // namespace
 
@@ -38,6 +40,7 @@ void Core::finish(Request& request, std::size_t bytes) {
 Core::Posted Core::try_post(Request& request) {
   try {
     const Posted posted = rail(request.rail).post(request);
+    if (posted != Posted::again) request.owner->peer().reached = true;
     if (posted == Posted::done) finish(request, request.bytes);
     return posted;
   } catch (const base::Error& error) {
@@ -77,7 +80,10 @@ void Core::retry(Peer& peer) {
     }
     if (queue.empty()) continue;
     Request& first = *queue.front();
-    if (base::seconds_since(first.waiting_since) > settings_.timeout)
+    const double waited = base::seconds_since(first.waiting_since);
+    if (again_means_lost_ && peer.reached && waited > kLostSeconds)
+      peer_died(peer, fmt::format("the connection to its process is lost, {:.1f} s ago", waited));
+    else if (waited > settings_.timeout)
       first.owner->fail(heddleRemoteError,
                         fmt::format("the provider accepted nothing for it in {} s (HEDDLE_TIMEOUT)",
                                     settings_.timeout));
@@ -108,13 +114,21 @@ void Core::send_control(Connection& from, Header header, std::span<const std::by
   header.bytes = static_cast<std::uint32_t>(payload.size());
   std::memcpy(buffer.data, &header, sizeof header);
   if (!payload.empty()) std::memcpy(buffer.data + sizeof header, payload.data(), payload.size());
-  const int rail = static_cast<int>(from.id()) % from.peer().rails();
-  Request& sent = request(from, Verb::send, rail);
+  const int rail = from.control_rail();
+  // A ping must tell of its failure, so it is no inject.
+  const Verb verb = header.kind == Kind::ping ? Verb::ping : Verb::send;
+  Request& sent = request(from, verb, rail);
   sent.buffer = &buffer;
   sent.data = buffer.data;
   sent.bytes = sizeof header + payload.size();
   sent.desc = buffer.area->desc(rail);
   submit(sent);
+}
+
+void Core::ping(Connection& from) {
+  Peer& peer = from.peer();
+  const bool asked = !peer.waiting[static_cast<std::size_t>(from.control_rail())].empty();
+  if (!asked && peer.dead.empty()) from.send_ping();
 }
 
 }  // namespace heddle::transport::fabric

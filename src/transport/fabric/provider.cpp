@@ -47,6 +47,12 @@ std::vector<std::string_view> names_asked_for(const std::string& asked) {
   return {asked};
 }
 
+// All that carry bytes over libfabric's own TCP sockets lose a dead peer silently (measured with
+// 1.17: what is under way completes as success, later posts get -FI_EAGAIN).
+bool is_over_tcp(std::string_view name) {
+  return name == "tcp" || name == "net" || name == "tcp;ofi_rxm" || name == "net;ofi_rxm";
+}
+
 enum class Path { rma, message };
 
 Info our_hints(Path path) {
@@ -241,6 +247,7 @@ ChosenProvider choose_provider(const base::Settings& settings,
     ChosenProvider chosen{.name = found->first,
                           .protocol = {},
                           .rma = found->second.path == Path::rma,
+                          .again_means_lost = is_over_tcp(name),
                           .adapters = {}};
     for (Candidate& candidate : candidates(found->second, allowed_interfaces)) {
       const std::uint32_t protocol = candidate.info->ep_attr->protocol;
@@ -249,10 +256,14 @@ ChosenProvider choose_provider(const base::Settings& settings,
     }
     if (!chosen.adapters.empty()) return chosen;
   }
+  std::string missing;
+  for (const std::string_view name : names)
+    if (!all.found().contains(std::string(name)))
+      missing += fmt::format("{}{}", missing.empty() ? "; libfabric shows no " : ", ", name);
+  if (!missing.empty()) missing += " (not built in, or without a device here)";
   base::fail(heddleInvalidArgument,
-             "HEDDLE_PROVIDER={}: no such provider is usable here (looked for {}); libfabric {} "
-             "offers: {}",
-             settings.provider, fmt::join(names, ", "), libfabric_version(),
+             "HEDDLE_PROVIDER={}: no such provider is usable here{}. libfabric {} offers: {}",
+             settings.provider, missing, libfabric_version(),
              as_list(report(all, allowed_interfaces)));
 }
 

@@ -33,8 +33,11 @@ struct ChosenAdapter {
 
 struct ChosenProvider {
   std::string name;
-  std::string protocol;                 // the wire's, by libfabric's name
-  bool rma;                             // RDMA write with immediate data; else tagged messages
+  std::string protocol;  // the wire's, by libfabric's name
+  bool rma;              // RDMA write with immediate data; else tagged messages
+  // Workaround: a peer's death shows only as -FI_EAGAIN for ever on posts to it, after earlier ones
+  // were taken.
+  bool again_means_lost;
   std::vector<ChosenAdapter> adapters;  // at least one
 };
 

@@ -133,6 +133,7 @@ long Rail::post_verb(Request& r, bool& injected) {
       return fi_tsend(ep, r.data, r.bytes, r.desc, r.to, r.tag, &r.context);
     case Verb::tagged_receive:
       return fi_trecv(ep, r.data, r.bytes, r.desc, FI_ADDR_UNSPEC, r.tag, 0, &r.context);
+    case Verb::ping: return fi_send(ep, r.data, r.bytes, r.desc, r.to, &r.context);
     case Verb::write:
       return fi_writedata(ep, r.data, r.bytes, r.desc, r.tag, r.to, r.remote, r.key, &r.context);
   }
@@ -143,8 +144,8 @@ Rail::Posted Rail::post(Request& request) {
   bool injected = false;
   const long rc = post_verb(request, injected);
   if (rc == -FI_EAGAIN) return Posted::again;
-  static constexpr const char* kNames[] = {"fi_recv", "fi_send", "fi_trecv", "fi_tsend",
-                                           "fi_writedata"};
+  static constexpr const char* kNames[] = {"fi_recv",  "fi_send",      "fi_trecv",
+                                           "fi_tsend", "fi_writedata", "fi_send"};
   check_fabric(rc, kNames[static_cast<int>(request.verb)], provider_);
   return injected ? Posted::done : Posted::started;
 }

@@ -76,8 +76,10 @@ const std::byte* ReceiveConnection::peek(std::size_t bytes) {
     check();
     if (goodbye_received_ && arrivals_.next() == final_)
       base::fail(heddleRemoteError, "{}: the sender closed it after {} messages", label(), final_);
+    waited();
     return nullptr;
   }
+  went_on();
   if (arrival->sent && arrival->bytes != bytes)
     base::fail(heddleRemoteError, "{}: message {} has {} bytes at the sender, {} here", label(),
                arrivals_.next(), arrival->bytes, bytes);
@@ -124,6 +126,7 @@ bool ReceiveConnection::on_message(const Header& header, std::byte* payload, Req
       final_ = extend(header.count, arrivals_.next());
       core_.closing(*this);
       return false;
+    case Kind::ping: return false;
     default:
       base::log_warn("NET/OFI {}: drops a message of kind {}", label(), int(header.kind));
       return false;

@@ -17,7 +17,7 @@ namespace heddle::transport::fabric {
 class Connection;
 struct ControlBuffer;
 
-enum class Verb : std::uint8_t { receive, send, tagged_receive, tagged_send, write };
+enum class Verb : std::uint8_t { receive, send, tagged_receive, tagged_send, write, ping };
 
 struct Request {
   fi_context2 context;  // libfabric's; first, so that a completion's context is the request

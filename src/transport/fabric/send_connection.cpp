@@ -35,8 +35,17 @@ void SendConnection::open(const Welcome& welcome) {
   shape_.eager_bytes = std::min(shape_.eager_bytes, welcome.shape.eager_bytes);
 }
 
-bool SendConnection::ready(std::size_t bytes) const {
+bool SendConnection::ready(std::size_t bytes) {
   check();
+  const bool may = may_send(bytes);
+  if (may)
+    went_on();
+  else
+    waited();
+  return may;
+}
+
+bool SendConnection::may_send(std::size_t bytes) const {
   if (part(grants_.next()).under_way != 0) return false;
   if (is_eager(bytes)) return grants_.next() < grants_.done() + shape_.slots;
   return grants_.front() != nullptr;
@@ -141,6 +150,7 @@ bool SendConnection::on_message(const Header& header, std::byte* payload, Reques
       break;
     case Kind::credits: on_credits(header, payload); break;
     case Kind::goodbye: on_goodbye(header, payload); break;
+    case Kind::ping: break;
     default: base::log_warn("NET/OFI {}: drops a message of kind {}", label(), int(header.kind));
   }
   return false;

@@ -10,6 +10,7 @@
 //                                          <-  credits, batched
 //     goodbye {messages sent}              ->
 //                                          <-  goodbye
+//     ping now and then by either that waits: nothing answers, but it cannot be sent to the dead
 //
 // Nothing depends on the order of arrival: every message carries its connection and its sequence.
 #pragma once
@@ -33,7 +34,7 @@ inline constexpr std::uint32_t kMaxWindow = 64;  // messages under way on one co
 // Room for any control message; credits are split to fit.
 inline constexpr std::size_t kControlBytes = 1024;
 
-enum class Kind : std::uint8_t { hello = 1, welcome, credits, eager, goodbye };
+enum class Kind : std::uint8_t { hello = 1, welcome, credits, eager, goodbye, ping };
 
 struct Header {
   std::uint16_t magic = kMagic;

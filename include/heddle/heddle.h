@@ -128,8 +128,8 @@ HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank);
  * its rails. `text` is valid as long as the communicator. */
 HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** text);
 
-/* Registers a buffer with the network so that operations send from it without a copy. The buffer
- * must stay mapped until heddleCommDeregister. */
+/* Registers a buffer with the network so that operations may send from it without a copy. The
+ * buffer must stay mapped until heddleCommDeregister. */
 HEDDLE_API heddleResult_t heddleCommRegister(heddleComm_t comm, void* buffer, size_t bytes,
                                              void** handle);
 HEDDLE_API heddleResult_t heddleCommDeregister(heddleComm_t comm, void* handle);

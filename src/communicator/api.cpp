@@ -18,6 +18,7 @@ using heddle::communicator::Operation;
 
 struct heddleComm {
   std::shared_ptr<Communicator> communicator;
+  heddle::communicator::Registrations registrations;
   std::string last_error;  // what heddleGetLastError(comm) hands out
 };
 
@@ -211,6 +212,22 @@ HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank) {
 
 HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** text) {
   return guarded([&] { required(text, "text") = usable(comm).network().c_str(); });
+}
+
+HEDDLE_API heddleResult_t heddleCommRegister(heddleComm_t comm, void* buffer, size_t bytes,
+                                             void** handle) {
+  return guarded([&] {
+    usable(comm);
+    required(handle, "handle") = nullptr;
+    *handle = comm->registrations.add(buffer, bytes);
+  });
+}
+
+HEDDLE_API heddleResult_t heddleCommDeregister(heddleComm_t comm, void* handle) {
+  return guarded([&] {
+    usable(comm);
+    comm->registrations.remove(handle);
+  });
 }
 
 HEDDLE_API heddleResult_t heddleMemAlloc(void** pointer, size_t bytes) {

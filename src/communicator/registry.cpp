@@ -1,7 +1,6 @@
 #include "communicator/registry.hpp"
 
-#include <map>
-#include <mutex>
+#include <cstdint>
 
 #include "base/error.hpp"
 #include "device/host_memory.hpp"
@@ -39,6 +38,30 @@ void free_memory(void* pointer) {
     base::fail(heddleInvalidArgument, "{} did not come from heddleMemAlloc", fmt::ptr(pointer));
   freed = std::move(found->second);
   registry().memory.erase(found);
+}
+
+void* Registrations::add(void* buffer, std::size_t bytes) {
+  if (buffer == nullptr || bytes == 0)
+    base::fail(heddleInvalidArgument,
+               "cannot register {} bytes at {}: allowed is a buffer of 1 byte and more", bytes,
+               fmt::ptr(buffer));
+  if (bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(buffer))
+    base::fail(heddleInvalidArgument,
+               "cannot register {} bytes at {}: they end past the address space", bytes,
+               fmt::ptr(buffer));
+  auto entry = std::make_unique<Buffer>(Buffer{buffer, bytes});
+  void* const handle = entry.get();
+  const std::lock_guard lock(mutex_);
+  buffers_.emplace(handle, std::move(entry));
+  return handle;
+}
+
+void Registrations::remove(void* handle) {
+  const std::lock_guard lock(mutex_);
+  if (buffers_.erase(handle) == 0)
+    base::fail(heddleInvalidArgument,
+               "{} is not the handle of a buffer registered with this communicator",
+               fmt::ptr(handle));
 }
 
 }  // namespace heddle::communicator

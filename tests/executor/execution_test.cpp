@@ -1,28 +1,15 @@
 #include "executor/host/execution.hpp"
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
-#include <new>
+#include <cstring>
+#include <memory>
 #include <vector>
 
+#include "allocations.hpp"
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "tiny_lanes.hpp"
 #include "world.hpp"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-}
-
-// Counts what this program allocates.
-void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace heddle;
 using namespace heddle::test;
@@ -214,7 +201,7 @@ TEST_CASE("a turn is bounded, so that others get theirs") {
 TEST_CASE("an operation allocates nothing") {
   World world(tiny(exchange_lane), two_ranks(2), {.zero_copy = true});
   std::array<Floats, 2> data{Floats(5000), Floats(5000)};
-  const std::size_t before = allocations.load();
+  const std::size_t before = allocations();
   for (int operation = 0; operation < 3; ++operation) {
     for (std::size_t rank : {0, 1}) world.execution(rank).reset(data[rank].buffers());
     bool done = false;
@@ -223,7 +210,7 @@ TEST_CASE("an operation allocates nothing") {
       done = world.execution(1).advance() == State::done && first;
     }
   }
-  REQUIRE(allocations.load() == before);
+  REQUIRE(allocations() == before);
   REQUIRE(std::make_unique<int>(1) != nullptr);
-  REQUIRE(allocations.load() > before);  // the counter counts
+  REQUIRE(allocations() > before);  // the counter counts
 }

@@ -1,7 +1,10 @@
 #include "model.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 namespace heddle::test {
@@ -21,7 +24,8 @@ double get(const std::byte* at) {
   return static_cast<double>(typed);
 }
 
-// A 16-bit float with `fraction` bits after the point; normal numbers that it holds exactly.
+// A 16-bit float with `fraction` bits after the point; normal numbers alone, cut off
+// to what it holds.
 void put16(double value, int fraction, std::byte* at) {
   int exponent = 0;
   const double mantissa = std::frexp(std::abs(value), &exponent);  // in [0.5, 1)
@@ -73,8 +77,7 @@ double combine(base::RedOp op, double a, double b) {
   }
 }
 
-}  // namespace
-
+// Element `index` of a rank's whole input.
 double input_value(const Operation& operation, int rank, std::size_t index) {
   if (base::reduces(operation.collective) && operation.op == heddleProd) {
     // Powers of two of which at most two of eight ranks have one at a place; int8 holds four.
@@ -87,22 +90,6 @@ double input_value(const Operation& operation, int rank, std::size_t index) {
   const auto value = static_cast<double>((mixed >> 32) % range);
   const bool order = operation.op == heddleMin || operation.op == heddleMax;
   return order && is_signed(operation.type) ? value - static_cast<double>(range / 2) : value;
-}
-
-double output_value(const Operation& operation, int rank, std::size_t index) {
-  if (operation.collective == base::Collective::all_gather) {
-    const auto block = static_cast<int>(index / operation.count);
-    return input_value(operation, block, index % operation.count);
-  }
-  if (operation.collective == base::Collective::reduce_scatter) {
-    index += static_cast<std::size_t>(rank) * operation.count;
-  }
-  double result = input_value(operation, 0, index);
-  for (int other = 1; other < operation.ranks; ++other) {
-    result = combine(operation.op, result, input_value(operation, other, index));
-  }
-  if (operation.op != heddleAvg) return result;
-  return is_float(operation.type) ? result / operation.ranks : std::trunc(result / operation.ranks);
 }
 
 void encode(base::DataType type, double value, std::byte* at) {
@@ -135,6 +122,7 @@ double decode(base::DataType type, const std::byte* at) {
   }
 }
 
+// Whether `got` is `expected`, up to the one rounding that an average of floats has.
 bool agrees(const Operation& operation, double got, double expected) {
   const bool rounds =
       base::reduces(operation.collective) && operation.op == heddleAvg && is_float(operation.type);
@@ -143,8 +131,63 @@ bool agrees(const Operation& operation, double got, double expected) {
                      : operation.type == heddleBfloat16 ? 8
                      : operation.type == heddleFloat32  ? 24
                                                         : 53;
-  // One unit in the last place: a division may be a multiplication by the reciprocal.
-  return std::abs(got - expected) <= std::ldexp(std::abs(expected), 1 - digits);
+  // Two units in the last place: the expected value is cut off, and a division may be a
+  // multiplication by the reciprocal.
+  return std::abs(got - expected) <= std::ldexp(std::abs(expected), 2 - digits);
+}
+
+// Element `index` of what all ranks get together (reduce-scatter) or each gets.
+double output_value(const Operation& operation, std::size_t index) {
+  if (operation.collective == base::Collective::all_gather) {
+    const auto block = static_cast<int>(index / operation.count);
+    return input_value(operation, block, index % operation.count);
+  }
+  double result = input_value(operation, 0, index);
+  for (int rank = 1; rank < operation.ranks; ++rank) {
+    result = combine(operation.op, result, input_value(operation, rank, index));
+  }
+  if (operation.op != heddleAvg) return result;
+  return is_float(operation.type) ? result / operation.ranks : std::trunc(result / operation.ranks);
+}
+
+}  // namespace
+
+Model::Model(const Operation& operation) : operation_(operation) {
+  const auto ranks = static_cast<std::size_t>(operation.ranks);
+  const std::size_t size = base::size_of(operation.type);
+  const auto elements = [&](int blocks) {
+    return static_cast<std::size_t>(blocks) * operation.count;
+  };
+  const std::size_t inputs = elements(base::input_blocks(operation.collective, operation.ranks));
+  const std::size_t outputs = elements(base::output_blocks(operation.collective, operation.ranks));
+  output_bytes_ = outputs * size;
+  for (int rank = 0; rank < operation.ranks; ++rank) {
+    std::vector<std::byte>& input = inputs_.emplace_back(inputs * size);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      encode(operation.type, input_value(operation, rank, i), input.data() + i * size);
+    }
+  }
+  const bool scatters = operation.collective == base::Collective::reduce_scatter;
+  outputs_.resize(output_bytes_ * (scatters ? ranks : 1));
+  for (std::size_t i = 0; i < outputs_.size() / size; ++i) {
+    encode(operation.type, output_value(operation, i), outputs_.data() + i * size);
+  }
+}
+
+std::string Model::wrong(int rank, const std::byte* output) const {
+  const bool scatters = operation_.collective == base::Collective::reduce_scatter;
+  const std::byte* expected =
+      outputs_.data() + (scatters ? static_cast<std::size_t>(rank) * output_bytes_ : 0);
+  if (std::equal(output, output + output_bytes_, expected)) return "";
+  const std::size_t size = base::size_of(operation_.type);
+  for (std::size_t at = 0; at < output_bytes_; at += size) {
+    const double got = decode(operation_.type, output + at);
+    const double want = decode(operation_.type, expected + at);
+    if (!agrees(operation_, got, want)) {
+      return fmt::format("rank {}: output[{}] is {}, must be {}", rank, at / size, got, want);
+    }
+  }
+  return "";
 }
 
 }  // namespace heddle::test

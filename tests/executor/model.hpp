@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/types.hpp"
 
@@ -17,14 +19,24 @@ struct Operation {
   std::size_t count;
 };
 
-// Element `index` of a rank's whole input.
-double input_value(const Operation& operation, int rank, std::size_t index);
-// Element `index` of a rank's whole output.
-double output_value(const Operation& operation, int rank, std::size_t index);
+class Model {
+ public:
+  explicit Model(const Operation& operation);
 
-void encode(base::DataType type, double value, std::byte* at);
-double decode(base::DataType type, const std::byte* at);
-// Whether `got` is `expected`, up to the one rounding that an average of floats has.
-bool agrees(const Operation& operation, double got, double expected);
+  // A rank's whole input, in the operation's type.
+  std::span<const std::byte> input(int rank) const {
+    return inputs_[static_cast<std::size_t>(rank)];
+  }
+  std::size_t output_bytes() const { return output_bytes_; }
+  // What is wrong with a rank's whole output; "" for nothing.
+  std::string wrong(int rank, const std::byte* output) const;
+
+ private:
+  Operation operation_;
+  std::size_t output_bytes_;
+  std::vector<std::vector<std::byte>> inputs_;
+  // Every rank's output; of a reduce-scatter, all ranks' one after the other.
+  std::vector<std::byte> outputs_;
+};
 
 }  // namespace heddle::test

@@ -42,20 +42,17 @@ class Buffer {
 // One rank's buffers of one operation.
 class RankBuffers {
  public:
-  RankBuffers(const Operation& operation, int rank, bool in_place, std::size_t misaligned)
+  RankBuffers(const Operation& operation, const Model& model, int rank, bool in_place,
+              std::size_t misaligned)
       : operation_(operation),
+        model_(model),
         rank_(rank),
         in_place_(in_place),
-        size_(base::size_of(operation.type)),
-        inputs_(operation.count * static_cast<std::size_t>(
-                                      base::input_blocks(operation.collective, operation.ranks))),
-        outputs_(operation.count * static_cast<std::size_t>(
-                                       base::output_blocks(operation.collective, operation.ranks))),
-        input_(in_place ? std::max(inputs_, outputs_) * size_ : inputs_ * size_, misaligned),
-        output_(in_place ? 0 : outputs_ * size_, misaligned) {
-    for (std::size_t i = 0; i < inputs_; ++i) {
-      encode(operation.type, input_value(operation, rank, i), input_at() + i * size_);
-    }
+        input_(in_place ? std::max(model.input(rank).size(), model.output_bytes())
+                        : model.input(rank).size(),
+               misaligned),
+        output_(in_place ? 0 : model.output_bytes(), misaligned) {
+    std::copy(model.input(rank).begin(), model.input(rank).end(), input_at());
   }
 
   executor::Buffers buffers() {
@@ -63,17 +60,11 @@ class RankBuffers {
   }
 
   std::string wrong() {
-    for (std::size_t i = 0; i < outputs_; ++i) {
-      const double got = decode(operation_.type, output_at() + i * size_);
-      const double expected = output_value(operation_, rank_, i);
-      if (!agrees(operation_, got, expected)) {
-        return fmt::format("rank {}: output[{}] is {}, must be {}", rank_, i, got, expected);
-      }
-    }
-    for (std::size_t i = 0; i < inputs_ && !in_place_; ++i) {
-      if (decode(operation_.type, input_at() + i * size_) != input_value(operation_, rank_, i)) {
-        return fmt::format("rank {}: input[{}] was written", rank_, i);
-      }
+    const std::string text = model_.wrong(rank_, output_at());
+    if (!text.empty()) return text;
+    const auto input = model_.input(rank_);
+    if (!in_place_ && !std::equal(input.begin(), input.end(), input_at())) {
+      return fmt::format("rank {}: the input was written", rank_);
     }
     if (!input_.zones_intact() || !output_.zones_intact()) {
       return fmt::format("rank {}: wrote outside of its buffers", rank_);
@@ -83,7 +74,7 @@ class RankBuffers {
 
  private:
   std::size_t own_block() const {
-    return static_cast<std::size_t>(rank_) * operation_.count * size_;
+    return static_cast<std::size_t>(rank_) * operation_.count * base::size_of(operation_.type);
   }
   std::byte* input_at() {
     const bool inside = in_place_ && operation_.collective == base::Collective::all_gather;
@@ -95,13 +86,11 @@ class RankBuffers {
     return input_.data() + (inside ? own_block() : 0);
   }
 
-  Operation operation_;
+  const Operation& operation_;
+  const Model& model_;
   int rank_;
   bool in_place_;
-  std::size_t size_;
-  std::size_t inputs_;   // elements
-  std::size_t outputs_;  // elements
-  Buffer input_;         // in place, the larger of both
+  Buffer input_;  // in place, the larger of both
   Buffer output_;
 };
 
@@ -145,10 +134,11 @@ Wire& World::wire(int from, int to, int channel) {
 
 std::string World::run(const Operation& operation, bool in_place, std::size_t misaligned,
                        const Drive& drive) {
+  const Model model(operation);
   std::vector<RankBuffers> buffers;
   buffers.reserve(size());
   for (std::size_t rank = 0; rank < size(); ++rank) {
-    buffers.emplace_back(operation, static_cast<int>(rank), in_place, misaligned);
+    buffers.emplace_back(operation, model, static_cast<int>(rank), in_place, misaligned);
     executions_[rank]->reset(buffers[rank].buffers());
   }
   std::string wrong = drive(*this);

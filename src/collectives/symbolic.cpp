@@ -150,7 +150,8 @@ class Run {
   }
 
   Cell& cell(int rank, int block, int piece) {
-    return at(rank).output[static_cast<std::size_t>(block * pieces_ + piece % pieces_)];
+    const int index = block * pieces_ + piece % pieces_;
+    return at(rank).output[static_cast<std::size_t>(index)];
   }
 
   // Which output block an input block lies in, or -1.

@@ -1,0 +1,59 @@
+#!/bin/sh
+# The benchmark programs as a user starts them: programs.sh FOLDER [scenario]. Each scenario is a
+# test: table, launcher-mismatch, bad-usage.
+set -u
+folder=$1
+scenario=$2
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+fail() {
+  echo "FAILED: $*"
+  cat "$output"
+  exit 1
+}
+
+# expect STATUS COMMAND...: runs it, with its output in $output.
+expect() {
+  wanted=$1
+  shift
+  "$@" >"$output" 2>&1
+  status=$?
+  [ "$status" = "$wanted" ] || fail "status $status, not $wanted: $*"
+}
+says() { grep -q -- "$1" "$output" || fail "does not say: $1"; }
+silent() { ! grep -q -- "$1" "$output" || fail "says: $1"; }
+
+case $scenario in
+table)
+  for program in all_reduce_perf all_gather_perf reduce_scatter_perf; do
+    expect 0 "$folder/$program" -g 3 -b 48 -e 3000 -f 8 -n 2 -d all -o all
+    says '^# Out of bounds values : 0 OK$'
+    says '^# Network: shared memory'
+    expect 0 "$folder/$program" -g 1 -b 64 -e 64 -n 2 -R 1
+    says '^# One rank moves nothing between ranks'
+  done
+  expect 0 env HEDDLE_SHM=0 "$folder/all_reduce_perf" -g 2 -b 8 -e 32K -f 64 -n 2 --provider tcp
+  says '^# Network: libfabric provider .*rails: '
+  says '^# Out of bounds values : 0 OK$'
+  ;;
+launcher-mismatch)
+  expect 6 env OMPI_COMM_WORLD_SIZE=4 "$folder/all_reduce_perf" -b 8 -e 8
+  says 'launcher says 4, this process sees 1'
+  silent 'Out of bounds'
+  expect 6 env SLURM_NTASKS=4 SLURM_STEP_ID=0 "$folder/all_reduce_perf" -b 8 -e 8
+  says 'SLURM_NTASKS=4'
+  silent 'Out of bounds'
+  ;;
+bad-usage)
+  expect 6 "$folder/all_reduce_perf" -d floot
+  says 'allowed: int8, uint8'
+  expect 3 "$folder/all_reduce_perf" -g 2 -b 8 -e 8 --provider loom
+  says 'HEDDLE_PROVIDER=loom'
+  silent 'Out of bounds'
+  expect 0 "$folder/all_reduce_perf" --help
+  ;;
+*)
+  fail "no scenario $scenario"
+  ;;
+esac

@@ -5,8 +5,8 @@
         --markdown docs/performance-table.md
 
 One round launches every library once, for all sizes; the rounds follow each other, so that what
-disturbs the machine disturbs all of them. Every row is the median of its rounds. `load` is the share
-of the processors that other programs used meanwhile, its median over the launches.
+disturbs the machine disturbs all of them. Every row is the median of its rounds. `load` is the
+share of the processors that other programs used meanwhile, its median over the launches.
 
 The peers run with malloc told to keep its memory: they allocate scratch as large as the message in
 every call, and above 32 MiB would otherwise be measuring page faults.
@@ -260,7 +260,7 @@ def report(arguments, rows, failures, limits):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--build", default="build", help="the build folder, with target peers built")
+    parser.add_argument("--build", default="build", help="the build folder, with peers built")
     parser.add_argument("--groups", default=",".join(GROUPS), help="shared memory,tcp")
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--ops", default="allreduce")

@@ -60,6 +60,7 @@ Member::Member(const JoinRequest& request, const std::string& text, std::vector<
                        .i32(request.ranks)
                        .text(request.host_name)
                        .u32(static_cast<std::uint32_t>(getpid()))
+                       .u32(static_cast<std::uint32_t>(request.timeout.count() * 1000))
                        .text(text)
                        .str(),
                    deadline, what_);

@@ -36,8 +36,8 @@ std::string failure_payload(int rank, heddleResult_t code, const std::string& te
 Root::Connection::Connection(base::UniqueFd socket)
     : stream(std::move(socket)), heard(base::Clock::now()) {}
 
-Root::Root(const Secret& secret, std::uint16_t port, base::Seconds init_timeout)
-    : secret_(secret), listener_(listen_tcp(port)), init_timeout_(init_timeout) {}
+Root::Root(const Secret& secret, std::uint16_t port)
+    : secret_(secret), listener_(listen_tcp(port)) {}
 
 int Root::members() const {
   return static_cast<int>(std::count_if(connections_.begin(), connections_.end(),
@@ -154,6 +154,7 @@ void Root::handle_join(Connection& connection, const Message& message) {
   const int ranks = reader.i32();
   const std::string host = reader.text();
   const std::uint32_t pid = reader.u32();
+  const base::Seconds timeout(static_cast<double>(reader.u32()) / 1000);
   connection.text = reader.text();
   if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks)
     return drop_stranger(connection, "a rank out of range");
@@ -162,6 +163,7 @@ void Root::handle_join(Connection& connection, const Message& message) {
   connection.stage = Stage::member;
   connection.heard = base::Clock::now();
   if (!first_join_) first_join_ = base::Clock::now();
+  init_timeout_ = std::min(init_timeout_, timeout);
   if (failed_ || joined_)
     return refuse(connection, heddleInvalidUsage,
                   fmt::format("{} comes too late: this communicator {}", connection.name,

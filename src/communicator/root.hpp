@@ -2,7 +2,7 @@
 // who failed. Lives in the process that made the unique id, served by its control thread.
 //
 // Join:   rank -> hello {version, nonce}         root -> challenge {nonce, proof}
-//         rank -> join {proof, rank, ranks, host, pid, text}
+//         rank -> join {proof, rank, ranks, host, pid, timeout, text}
 // Then, as often as the ranks like, each sends a text and gets the table of all texts. Afterwards
 // the root listens: a connection that closes without leave, or a give_up, becomes a failure that
 // every rank hears of.
@@ -29,8 +29,8 @@ inline constexpr int kMostRanks = 1 << 20;
 
 class Root : public Watched {
  public:
-  // Listens at once. `init_timeout`: how long after the first join all ranks must be there.
-  Root(const Secret& secret, std::uint16_t port, base::Seconds init_timeout);
+  // Listens at once; port 0 takes a free one.
+  Root(const Secret& secret, std::uint16_t port);
 
   std::uint16_t port() const { return listener_.port; }
 
@@ -71,7 +71,8 @@ class Root : public Watched {
 
   Secret secret_;
   Listener listener_;
-  base::Seconds init_timeout_;
+  // How long after the first join all must be there: the least that a rank wants to wait.
+  base::Seconds init_timeout_{1e9};
   std::list<Connection> connections_;
   int ranks_ = 0;  // 0 until the first join
   std::optional<base::Clock::time_point> first_join_;

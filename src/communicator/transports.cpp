@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "topology/interfaces.hpp"
-#include "transport/fabric/provider.hpp"
 #include "transport/fabric/fabric_transport.hpp"
+#include "transport/fabric/provider.hpp"
 #include "transport/shared_memory/transport.hpp"
 
 namespace heddle::communicator {

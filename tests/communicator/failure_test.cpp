@@ -63,6 +63,8 @@ TEST_CASE("abort ends operations of all ranks quickly") {
     std::vector<float> values(10, 1.0F);
     communicator.all_reduce(values, Op::sum);
     if (rank == 2) {
+      // The others may still be in the first operation, which an abort would end too.
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
       communicator.abort();
       return;
     }
@@ -82,7 +84,7 @@ TEST_CASE("abort from another thread frees the one that waits") {
           std::this_thread::sleep_for(std::chrono::seconds(1));
           return;
         }
-        const Work work = communicator.all_reduce_async(values, Op::sum);
+        Work work = communicator.all_reduce_async(values, Op::sum);
         expect(!work.done(), "finished without rank 1");
         const auto start = base::Clock::now();
         communicator.abort();
@@ -139,6 +141,7 @@ TEST_CASE("a communicator that failed says so again, and a new one works") {
       2,
       [](Communicator& communicator, int rank) {
         if (rank == 1) return communicator.abort();
+        // Operation 1 fails, whether the abort comes before or after it is called.
         std::vector<float> values(10, 1.0F);
         expect(!all_reduce_error(communicator, values).empty(), "no error at first");
         expect(all_reduce_error(communicator, values).find("failed before") != std::string::npos,

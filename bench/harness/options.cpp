@@ -66,7 +66,9 @@ void add_flags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("-g,--ngpus,--ranks", options.ranks,
                  "ranks to fork here when no launcher started the program (2)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--provider", options.provider, "HEDDLE_PROVIDER of all ranks");
+  app.add_option(
+      "--provider", options.provider,
+      "libfabric provider that carries all data, also inside a host (shared memory is off)");
   app.add_option("-J,--json,--output_file", options.json, "also write the results there, as JSON");
   app.add_option("--csv", options.csv, "also write the results there, as CSV");
 }
@@ -110,7 +112,8 @@ Options parse_options(const std::string& program, const std::vector<std::string>
 
 std::string settings_of(const Options& options) {
   std::string settings;
-  if (!options.provider.empty()) settings += "HEDDLE_PROVIDER=" + options.provider;
+  // Who names a provider wants to see it, also when all ranks share a host.
+  if (!options.provider.empty()) settings += "HEDDLE_SHM=0 HEDDLE_PROVIDER=" + options.provider;
   if (options.timeout > 0)
     settings += fmt::format("{}HEDDLE_TIMEOUT={}", settings.empty() ? "" : " ", options.timeout);
   return settings;

@@ -80,7 +80,11 @@ int perf_main(const Benchmark& benchmark, int argc, char** argv) {
   try {
     const Options options = parse_options(std::string(benchmark.name), {argv + 1, argv + argc});
     const LauncherClaim claim = launcher_claim();
-    if (claim.ranks > 0) return run_under_mpi(benchmark, options, claim);
+    // SLURM_NTASKS also stands in a job's own shell, where -g says that nobody else was started.
+    const bool job_shell =
+        claim.variable == "SLURM_NTASKS" && std::getenv("SLURM_STEP_ID") == nullptr;
+    if (claim.ranks > 0 && !(job_shell && options.ranks > 0))
+      return run_under_mpi(benchmark, options, claim);
     return run_forked(benchmark, options);
   } catch (const Usage& usage) {
     std::fputs(usage.status == 0 ? usage.what()

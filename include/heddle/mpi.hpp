@@ -24,18 +24,16 @@ struct LauncherClaim {
   int ranks = 0;
 };
 
-// Reads it by `get`, which is getenv but in tests. Slurm's SLURM_NTASKS also stands in a job's own
-// shell, which is no task of a step: it counts only with a step's number.
+// Reads it by `get`, which is getenv but in tests. An MPI's launcher comes before Slurm, whose
+// variables it inherits.
 template <typename Get>
 LauncherClaim launcher_claim(const Get& get) {
   const auto number = [&](const char* name) {
     const char* text = get(name);
     return text == nullptr ? 0 : std::atoi(text);
   };
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
     if (const int ranks = number(name); ranks > 0) return {name, ranks};
-  if (get("SLURM_STEP_ID") != nullptr)
-    if (const int ranks = number("SLURM_NTASKS"); ranks > 0) return {"SLURM_NTASKS", ranks};
   return {};
 }
 inline LauncherClaim launcher_claim() {

@@ -33,7 +33,7 @@ table)
     expect 0 "$folder/$program" -g 1 -b 64 -e 64 -n 2 -R 1
     says '^# One rank moves nothing between ranks'
   done
-  expect 0 env HEDDLE_SHM=0 "$folder/all_reduce_perf" -g 2 -b 8 -e 32K -f 64 -n 2 --provider tcp
+  expect 0 "$folder/all_reduce_perf" -g 2 -b 8 -e 32K -f 64 -n 2 --provider tcp
   says '^# Network: libfabric provider .*rails: '
   says '^# Out of bounds values : 0 OK$'
   ;;
@@ -41,9 +41,10 @@ launcher-mismatch)
   expect 6 env OMPI_COMM_WORLD_SIZE=4 "$folder/all_reduce_perf" -b 8 -e 8
   says 'launcher says 4, this process sees 1'
   silent 'Out of bounds'
-  expect 6 env SLURM_NTASKS=4 SLURM_STEP_ID=0 "$folder/all_reduce_perf" -b 8 -e 8
+  expect 6 env SLURM_NTASKS=4 "$folder/all_reduce_perf" -b 8 -e 8
   says 'SLURM_NTASKS=4'
   silent 'Out of bounds'
+  expect 0 env SLURM_NTASKS=4 "$folder/all_reduce_perf" -g 2 -b 8 -e 8
   ;;
 bad-usage)
   expect 6 "$folder/all_reduce_perf" -d floot

@@ -21,9 +21,8 @@ TEST_CASE("launchers are known by their variables") {
   CHECK(claim_of({{"OMPI_COMM_WORLD_SIZE", "4"}}).ranks == 4);
   CHECK(claim_of({{"PMI_SIZE", "3"}}).variable == "PMI_SIZE");
   CHECK(claim_of({{"OMPI_COMM_WORLD_SIZE", "many"}}).ranks == 0);
-  // In the shell of a Slurm job there is no step, and the program is no task.
-  CHECK(claim_of({{"SLURM_NTASKS", "4"}}).ranks == 0);
-  CHECK(claim_of({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_ID", "0"}}).ranks == 4);
+  CHECK(claim_of({{"SLURM_NTASKS", "4"}}).ranks == 4);
+  CHECK(claim_of({{"SLURM_NTASKS", "4"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).ranks == 1);
 }
 
 TEST_CASE("launcher-mismatch: more promised than seen") {

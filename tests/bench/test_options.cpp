@@ -66,7 +66,7 @@ TEST_CASE("each flag is understood, short and long") {
   CHECK(options.ranks == 4);
   CHECK(options.json == "j");
   CHECK(options.csv == "c");
-  CHECK(settings_of(options) == "HEDDLE_PROVIDER=tcp HEDDLE_TIMEOUT=30");
+  CHECK(settings_of(options) == "HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp HEDDLE_TIMEOUT=30");
 
   const Options same = parse({"--minbytes=8",
                               "--maxbytes",

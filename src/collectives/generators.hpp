@@ -9,6 +9,7 @@ extern const Algorithm kRing;
 extern const Algorithm kTree;
 extern const Algorithm kOneShot;
 extern const Algorithm kTwoShot;
+extern const Algorithm kStar;
 
 // A world of one contacts nobody: every piece of the channel from the input to the output. The
 // single contribution is complete where it is read.

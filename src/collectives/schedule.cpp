@@ -7,7 +7,7 @@
 namespace heddle::collectives {
 
 std::span<const Algorithm> algorithms() {
-  static const std::array all{kRing, kTree, kOneShot, kTwoShot};
+  static const std::array all{kRing, kTree, kOneShot, kTwoShot, kStar};
   return all;
 }
 

@@ -43,8 +43,8 @@ bool parse_size_in(std::string_view text, std::size_t low, std::size_t high, std
 
 constexpr std::array<std::string_view, 6> kLogLevels = {"none", "error", "warn",
                                                         "info", "debug", "trace"};
-constexpr std::array<std::string_view, 5> kAlgorithms = {"auto", "ring", "tree", "one-shot",
-                                                         "two-shot"};
+constexpr std::array<std::string_view, 6> kAlgorithms = {"auto",     "ring",     "tree",
+                                                         "one-shot", "two-shot", "star"};
 constexpr std::size_t kKi = 1024;
 constexpr std::size_t kMi = kKi * kKi;
 
@@ -82,7 +82,7 @@ const SettingRow kTable[] = {
      "Identity of this host: ranks with the same text share memory. Empty: found by itself.",
      [](Settings& s, std::string_view text) { return s.host_id = text, true; },
      [](const Settings& s) { return s.host_id; }},
-    {"HEDDLE_ALGO", "auto, ring, tree, one-shot or two-shot",
+    {"HEDDLE_ALGO", "auto, ring, tree, one-shot, two-shot or star",
      "The algorithm of every collective that it can serve; auto chooses by size.",
      [](Settings& s, std::string_view text) { return parse_word(text, kAlgorithms, s.algo); },
      [](const Settings& s) { return s.algo; }},

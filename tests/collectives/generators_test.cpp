@@ -30,7 +30,7 @@ std::set<int> peers(const Lane& lane) {
 TEST_CASE("algorithms are found by their names") {
   for (const Algorithm& algorithm : algorithms())
     CHECK(algorithm_named(algorithm.name)->lane == algorithm.lane);
-  for (const char* name : {"ring", "tree", "one-shot", "two-shot"}) CHECK(algorithm_named(name));
+  for (const char* name : {"ring", "tree", "one-shot", "two-shot", "star"}) CHECK(algorithm_named(name));
   CHECK(algorithm_named("Ring") == nullptr);
   CHECK(algorithm_named("") == nullptr);
 }
@@ -61,7 +61,7 @@ TEST_CASE("a ring talks to its neighbours and sends the least that is possible")
 }
 
 TEST_CASE("one-shot and two-shot reduce in the order of the ranks") {
-  for (const char* name : {"one-shot", "two-shot"}) {
+  for (const char* name : {"one-shot", "two-shot", "star"}) {
     const Shape shape{kAllReduce, 6, 1};
     for (int rank = 0; rank < shape.ranks; ++rank) {
       int reductions = 0;

@@ -37,7 +37,7 @@ std::vector<std::size_t> small_counts(int ranks) {
 
 TEST_CASE("odd counts: every type and operation is right by every algorithm") {
   const int ranks = GENERATE(1, 2, 3, 4, 5, 8);
-  const std::string algorithm = GENERATE("ring", "tree", "one-shot", "two-shot");
+  const std::string algorithm = GENERATE("ring", "tree", "one-shot", "two-shot", "star");
   run_ranks(
       ranks,
       [&](Communicator& communicator, int) {
@@ -49,7 +49,7 @@ TEST_CASE("odd counts: every type and operation is right by every algorithm") {
 
 TEST_CASE("odd counts: several rounds and channels") {
   const int ranks = GENERATE(2, 3, 5);
-  const std::string algorithm = GENERATE("ring", "tree", "two-shot");
+  const std::string algorithm = GENERATE("ring", "tree", "two-shot", "star");
   const std::string channels = GENERATE("1", "3");
   run_ranks(
       ranks,

@@ -71,9 +71,11 @@ bool is_for(const Hello& hello, const PipeKey& key, std::uint64_t from_instance)
 }  // namespace
 
 FabricTransport::FabricTransport(const base::Settings& settings,
-                                 std::span<const std::string> allowed_interfaces) {
-  const ChosenProvider provider = choose_provider(settings, allowed_interfaces);
-  core_ = std::make_shared<Core>(settings, provider);
+                                 std::span<const std::string> allowed_interfaces)
+    : FabricTransport(settings, choose_provider(settings, allowed_interfaces)) {}
+
+FabricTransport::FabricTransport(const base::Settings& settings, const ChosenProvider& provider)
+    : core_(std::make_shared<Core>(settings, provider)) {
   log_opening(*core_, provider);
 }
 
@@ -209,7 +211,12 @@ std::unique_ptr<ReceivePipe> FabricTransport::accept(const std::string& peer_tex
   Welcome welcome{connection.id(), connection.token(), shape, hello.nonce, {}};
   seal(welcome, secret);
   connection.send_welcome(welcome);
-  return std::make_unique<FabricReceivePipe>(core_, connection, options);
+  try {
+    return std::make_unique<FabricReceivePipe>(core_, connection, options);
+  } catch (const base::Error&) {  // no memory for the slots
+    core_->retire(connection, {});
+    throw;
+  }
 }
 
 void FabricTransport::progress() {

@@ -15,12 +15,15 @@ namespace heddle::transport::fabric {
 
 class Core;
 class SendConnection;
+struct ChosenProvider;
 
 class FabricTransport final : public Transport {
  public:
   // Opens the provider that settings ask for on the adapters that `allowed_interfaces` permits.
   // Fails with heddleInvalidArgument when it is not there, heddleSystemError when it does not open.
   FabricTransport(const base::Settings& settings, std::span<const std::string> allowed_interfaces);
+  // The same with the choice made: one rail an adapter, in that order.
+  FabricTransport(const base::Settings& settings, const ChosenProvider& provider);
   // Pipes may outlive it. The last of both lets messages leave for at most a second.
   ~FabricTransport() override;
 

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "transport/pipe.hpp"

@@ -134,8 +134,13 @@ struct Two {
   std::unique_ptr<SendPipe> send[2];
   std::unique_ptr<ReceivePipe> receive[2];
 
-  Two(const base::Settings& with, const PipeOptions& options) {
-    for (auto& one : fabric) one = open_fabric(with);
+  Two(const base::Settings& with, const PipeOptions& options)
+      : Two(open_fabric(with), open_fabric(with), options) {}
+
+  Two(std::unique_ptr<FabricTransport> one, std::unique_ptr<FabricTransport> other,
+      const PipeOptions& options) {
+    fabric[0] = std::move(one);
+    fabric[1] = std::move(other);
     const std::string address[2] = {fabric[0]->address(), fabric[1]->address()};
     const auto join = [&](int me) {
       send[me] = connect(*fabric[me], address[1 - me], key(me, 1 - me), options);

@@ -13,7 +13,7 @@ namespace {
 // What a slot holds when HEDDLE_SLOT_BYTES does not say: small enough for the slots of a pipe to
 // stay in a core's cache, large enough to hide the handshake.
 constexpr std::size_t kLocalSlotBytes = 128 * 1024;
-constexpr std::size_t kFabricSlotBytes = 512 * 1024;
+constexpr std::size_t kFabricSlotBytes = 256 * 1024;
 // How long to wait for the root to say who is to blame before this rank's own view is told.
 constexpr base::Seconds kVerdict{1.0};
 

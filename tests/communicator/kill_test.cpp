@@ -132,8 +132,8 @@ void run_case(int signal_number, const std::string& settings) {
     CHECK(report.seconds <= 10);
     CHECK(report.abort_seconds <= 2);
     CHECK(report.survivors_right == 1);
-    CHECK_THAT(std::string(report.text),
-               Catch::Matchers::Contains("rank 2 on host") && Catch::Matchers::Contains("all-reduce"));
+    CHECK_THAT(std::string(report.text), Catch::Matchers::Contains("rank 2 on host") &&
+                                             Catch::Matchers::Contains("all-reduce"));
   }
   kill(children[kVictim], SIGKILL);
   waitpid(children[kVictim], nullptr, 0);

@@ -5,13 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "heddle/heddle.hpp"
-#include "model.hpp"
+#include "check_operation.hpp"
 
 namespace heddle::test {
-
-// Stops a rank's thread; Catch's own assertions are not for several threads at once.
-void expect(bool condition, const std::string& what);
 
 using Body = std::function<void(Communicator&, int rank)>;
 
@@ -21,10 +17,5 @@ std::vector<std::string> errors_of_ranks(int ranks, const Body& body,
                                          const std::string& settings = {});
 // The same, and every rank must end without an error.
 void run_ranks(int ranks, const Body& body, const std::string& settings = {});
-
-// One operation of this rank with fresh buffers, `misaligned` bytes off an aligned address, between
-// red zones, checked element by element against the plain model. Fails like expect().
-void check_operation(Communicator& communicator, const Operation& operation, bool in_place,
-                     std::size_t misaligned = 0);
 
 }  // namespace heddle::test

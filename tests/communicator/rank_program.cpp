@@ -1,0 +1,53 @@
+// One rank as a program of its own: rank_program RANK RANKS FILE. Rank 0 writes the unique id to
+// the file, the others wait for it. Runs every collective and says "right" or what is wrong.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "check_operation.hpp"
+
+namespace {
+
+heddle::UniqueId meet(int rank, const std::string& file) {
+  if (rank == 0) {
+    const auto id = heddle::UniqueId::make();
+    std::ofstream(file + ".new") << id.to_string();
+    std::filesystem::rename(file + ".new", file);
+    return id;
+  }
+  for (int i = 0; i < 1000; ++i) {
+    std::string text;
+    if (std::getline(std::ifstream(file), text)) return heddle::UniqueId::from_string(text);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  throw std::runtime_error("rank 0 wrote no unique id to " + file);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: rank_program RANK RANKS FILE\n");
+    return 2;
+  }
+  const int rank = std::atoi(argv[1]);
+  const int ranks = std::atoi(argv[2]);
+  try {
+    auto communicator = heddle::Communicator::from_unique_id(meet(rank, argv[3]), ranks, rank);
+    for (const auto collective :
+         {heddle::base::Collective::all_reduce, heddle::base::Collective::all_gather,
+          heddle::base::Collective::reduce_scatter})
+      for (const std::size_t count : {1, 1009, 104729, 1 << 20})
+        for (const bool in_place : {false, true})
+          heddle::test::check_operation(
+              communicator, {collective, heddleFloat32, heddleSum, ranks, count}, in_place);
+  } catch (const std::exception& error) {
+    std::printf("rank %d: %s\n", rank, error.what());
+    return 1;
+  }
+  std::printf("rank %d: right\n", rank);
+  return 0;
+}

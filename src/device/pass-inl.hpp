@@ -120,7 +120,10 @@ class Pass {
 
   template <class DS>
   HWY_INLINE void store(DS ds, hn::Vec<DS> v, Stored* to, bool stream) const {
-    if (HWY_UNLIKELY(stream)) {
+    // A smaller vector, as the 4 halves of 4 floats are, would be streamed with what lies behind
+    // it.
+    constexpr bool kCanStream = hn::MaxLanes(DS()) * sizeof(Stored) >= HWY_STREAM_MULTIPLE;
+    if (kCanStream && stream) {
       hn::Stream(v, ds, to);
     } else {
       hn::StoreU(v, ds, to);

@@ -18,29 +18,34 @@ constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kKiB = 1024;
 constexpr std::size_t kMiB = 1024 * kKiB;
 
-// First guesses, from the prices in the algorithms' files; to be replaced by measurements.
+// Measured on two cores with two and four ranks, over shared memory and over tcp's loopback
+// (docs/performance.md); rows for more ranks follow the prices in the algorithms' files.
 constexpr std::array kTable{
-    SelectionRow{kAllReduce, Reach::local, 1, 8, 8 * kKiB, "one-shot", 1},
-    SelectionRow{kAllReduce, Reach::local, 3, 8, kAny, "two-shot", 1},
+    SelectionRow{kAllReduce, Reach::local, 1, 2, 64 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Reach::local, 3, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kAllReduce, Reach::local, 3, 8, 128 * kKiB, "two-shot", 1},
+    SelectionRow{kAllReduce, Reach::local, 3, 8, kAny, "two-shot", 2},
     SelectionRow{kAllReduce, Reach::local, 9, kMany, 256 * kKiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::local, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kAllGather, Reach::local, 1, 8, 64 * kKiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::local, 3, 8, 256 * kKiB, "one-shot", 1},
     SelectionRow{kAllGather, Reach::local, 1, kMany, kAny, "ring", 1},
     SelectionRow{kReduceScatter, Reach::local, 1, 8, 64 * kKiB, "one-shot", 1},
     SelectionRow{kReduceScatter, Reach::local, 1, kMany, kAny, "ring", 1},
 
-    SelectionRow{kAllReduce, Reach::fabric, 1, 4, 16 * kKiB, "one-shot", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 3, 8, 256 * kKiB, "two-shot", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 1, 2, 256 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 1, 2, 512 * kKiB, "ring", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 1, 2, 8 * kMiB, "ring", 2},
+    SelectionRow{kAllReduce, Reach::fabric, 3, 4, 64 * kKiB, "star", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 3, 4, 256 * kKiB, "star", 2},
+    SelectionRow{kAllReduce, Reach::fabric, 5, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 5, 8, 512 * kKiB, "two-shot", 1},
     SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::fabric, 33, kMany, 8 * kMiB, "tree", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, 16 * kMiB, "ring", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, kAny, "ring", 2},
-    SelectionRow{kAllGather, Reach::fabric, 1, 8, 64 * kKiB, "one-shot", 1},
-    SelectionRow{kAllGather, Reach::fabric, 1, kMany, 16 * kMiB, "ring", 1},
-    SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 2},
-    SelectionRow{kReduceScatter, Reach::fabric, 1, 8, 64 * kKiB, "one-shot", 1},
-    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, 16 * kMiB, "ring", 1},
-    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 2},
+    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kAllGather, Reach::fabric, 3, 8, 16 * kKiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 3, 8, 4 * kMiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 1},
 };
 
 std::string_view name_of(Reach reach) { return reach == Reach::local ? "local" : "fabric"; }

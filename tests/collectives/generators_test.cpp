@@ -60,7 +60,7 @@ TEST_CASE("a ring talks to its neighbours and sends the least that is possible")
   }
 }
 
-TEST_CASE("one-shot and two-shot reduce in the order of the ranks") {
+TEST_CASE("one-shot, two-shot and star reduce in the order of the ranks") {
   for (const char* name : {"one-shot", "two-shot", "star"}) {
     const Shape shape{kAllReduce, 6, 1};
     for (int rank = 0; rank < shape.ranks; ++rank) {
@@ -71,7 +71,8 @@ TEST_CASE("one-shot and two-shot reduce in the order of the ranks") {
         for (int q = 0; q < shape.ranks; ++q)
           CHECK(move.sources[static_cast<std::size_t>(q)] == (q == rank ? input(0) : peer(q)));
       }
-      CHECK(reductions == 1);
+      // Of a star the root alone reduces.
+      CHECK(reductions == (name == std::string_view("star") && rank != 0 ? 0 : 1));
     }
   }
 }

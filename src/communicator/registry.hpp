@@ -14,9 +14,10 @@ void* allocate_memory(std::size_t bytes);
 // give.
 void free_memory(void* pointer);
 
-// The buffers that a program registered with one communicator, by handle. All pipes of today copy
-// into their slots, so that the network is told nothing; a handle is checked and kept all the same,
-// and a program that registers its buffers gains when pipes send from them. Any thread.
+// The buffers that a program registered with one communicator, by handle. Any thread.
+//
+// Handles are checked and kept, and no transport is told yet: the providers that run today send from
+// any memory, and one that wants local registration (FI_MR_LOCAL) registers for each message.
 class Registrations {
  public:
   // Fails with heddleInvalidArgument for no buffer, no bytes, or an end past the address space.

@@ -35,9 +35,12 @@ int main(int argc, char** argv) {
     if (argc == 5) shape.channels = positive(argv[4]);
   }
   if (algorithm == nullptr || !known || shape.ranks == 0 || shape.channels == 0) {
+    std::string names;
+    for (const Algorithm& each : heddle::collectives::algorithms())
+      names += fmt::format("{}{}", names.empty() ? "" : "|", each.name);
     fmt::print(stderr,
-               "usage: heddle-schedule ring|tree|one-shot|two-shot "
-               "all-reduce|all-gather|reduce-scatter RANKS [CHANNELS]\n");
+               "usage: heddle-schedule {} all-reduce|all-gather|reduce-scatter RANKS [CHANNELS]\n",
+               names);
     return 2;
   }
   if (!algorithm->supports(shape.collective)) {

@@ -1,10 +1,10 @@
 // Star all-reduce: everybody sends to one root, which answers everybody. Two steps and the fewest
 // messages of all, 2 (n - 1) in the whole group, for small messages where what a message costs the
-// processor counts more than how long it travels: ranks that share cores, or a provider that makes a
-// system call for each.
+// processor counts more than how long it travels: ranks that share cores, or a provider that makes
+// a system call for each.
 //
-// Step 1: every rank sends its input to the root (rank c mod n on channel c). The root reduces all n
-// inputs in the order of the ranks, keeps the result and sends it to all others in the same pass.
+// Step 1: every rank sends its input to the root (rank c mod n on channel c). The root reduces all
+// n inputs in the order of the ranks, keeps the result and sends it to all others in the same pass.
 // Step 2: they keep it.
 //
 //   steps                    2
@@ -12,8 +12,8 @@
 //   price                    2 alpha + 2 (n - 1) m beta + (n - 1) m gamma, and 2 (n - 1) message
 //                            overheads at the root
 //
-// Source: the flat tree of Thakur, Rabenseifner and Gropp, "Optimization of collective communication
-// operations in MPICH", IJHPCA 19 (2005).
+// Source: the flat tree of Thakur, Rabenseifner and Gropp, "Optimization of collective
+// communication operations in MPICH", IJHPCA 19 (2005).
 #include "collectives/generators.hpp"
 
 namespace heddle::collectives {

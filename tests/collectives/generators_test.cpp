@@ -30,7 +30,8 @@ std::set<int> peers(const Lane& lane) {
 TEST_CASE("algorithms are found by their names") {
   for (const Algorithm& algorithm : algorithms())
     CHECK(algorithm_named(algorithm.name)->lane == algorithm.lane);
-  for (const char* name : {"ring", "tree", "one-shot", "two-shot", "star"}) CHECK(algorithm_named(name));
+  for (const char* name : {"ring", "tree", "one-shot", "two-shot", "star"})
+    CHECK(algorithm_named(name));
   CHECK(algorithm_named("Ring") == nullptr);
   CHECK(algorithm_named("") == nullptr);
 }

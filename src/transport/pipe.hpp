@@ -32,6 +32,9 @@ class SendPipe {
   // Whether the ticket's memory may change. Comes true without any verb of the receiver's (it has a
   // slot already), and then it is true of every earlier ticket of the pipe.
   virtual bool sent(std::uint64_t ticket) = 0;
+  // Whether all that was committed or sent has left, so that the other end gets it even if nobody
+  // calls this end's progress() any more. An operation is not over before.
+  virtual bool flushed() { return true; }
   // Whether send_from should be tried for messages of so many bytes.
   virtual bool sends_in_place(std::size_t bytes) const = 0;
   virtual std::size_t slot_bytes() const = 0;

@@ -248,8 +248,11 @@ bool Execution::send_in_place(LaneState& lane, const PlannedMove& move) {
   return true;
 }
 
-// Tickets of a pipe come through in order, so that the newest stands for all.
+// Tickets of a pipe come through in order, so that the newest stands for all. What is copied into a
+// slot may also need us until it has left: nobody drives the transport between operations.
 bool Execution::all_sent() {
+  for (std::size_t need = 0; need < last_tickets_.size(); ++need)
+    if (auto* pipe = plan_.send_pipe(need); pipe != nullptr && !pipe->flushed()) return false;
   if (!tickets_out_) return true;
   for (std::size_t need = 0; need < last_tickets_.size(); ++need) {
     if (!last_tickets_[need]) continue;

@@ -110,7 +110,9 @@ class SendConnection final : public Connection {
   std::uint64_t send(std::byte* data, std::size_t bytes, const Area& area);
   // As send, from memory that nobody registered; never for eager messages.
   std::uint64_t send_unregistered(const std::byte* data, std::size_t bytes);
+  // Whether the memory of this message and all before it may change.
   bool sent(std::uint64_t sequence) const;
+  bool flushed() const { return next() == 0 || sent(next() - 1); }
   bool is_eager(std::size_t bytes) const { return core_.rma() && bytes <= shape_.eager_bytes; }
 
   void completed(const Request& request, std::size_t bytes) override;

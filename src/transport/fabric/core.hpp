@@ -15,6 +15,8 @@
 
 namespace heddle::transport::fabric {
 
+inline constexpr std::uint32_t kStreakForInject = 16 * kMaxWindow;
+
 // Another process. Never forgotten: there are as many as processes in the job.
 struct Peer {
   ProcessAddress address;
@@ -22,7 +24,10 @@ struct Peer {
   std::vector<RequestQueue> waiting;  // posts that got -FI_EAGAIN, one queue a rail
   bool is_waiting = false;            // listed in Core::waiting_
   bool reached = false;               // a post to it has been taken
-  std::string dead;                   // why, once it is
+  // Messages since a long one. An injected message gives no completion, so nobody would know of one
+  // that a full socket keeps in the provider: only when the last long one must be through.
+  std::uint32_t small_streak = kStreakForInject;
+  std::string dead;  // why, once it is
 
   int rails() const { return static_cast<int>(to.size()); }
 };

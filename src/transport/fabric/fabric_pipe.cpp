@@ -65,6 +65,11 @@ bool FabricSendPipe::sent(std::uint64_t ticket) {
   return connection_.sent(ticket);
 }
 
+bool FabricSendPipe::flushed() {
+  const std::lock_guard lock(core_->mutex);
+  return connection_.flushed();
+}
+
 FabricReceivePipe::FabricReceivePipe(std::shared_ptr<Core> core, ReceiveConnection& connection,
                                      const PipeOptions& options)
     : core_(std::move(core)),

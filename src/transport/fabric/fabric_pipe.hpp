@@ -25,6 +25,7 @@ class FabricSendPipe final : public SendPipe {
   void commit(std::size_t bytes) override;
   std::optional<std::uint64_t> send_from(const std::byte* data, std::size_t bytes) override;
   bool sent(std::uint64_t ticket) override;
+  bool flushed() override;
   bool sends_in_place(std::size_t bytes) const override { return !connection_.is_eager(bytes); }
   std::size_t slot_bytes() const override { return options_.slot_bytes; }
 

@@ -61,7 +61,10 @@ void Core::wait(Request& request) {
 }
 
 void Core::submit(Request& request) {
-  const Peer& peer = request.owner->peer();
+  constexpr std::size_t kSmall = 256;
+  Peer& peer = request.owner->peer();
+  peer.small_streak = request.bytes > kSmall ? 0 : peer.small_streak + 1;
+  request.may_inject = peer.small_streak > kStreakForInject;
   // Those that wait go first.
   if (!peer.waiting[static_cast<std::size_t>(request.rail)].empty() ||
       try_post(request) == Posted::again)

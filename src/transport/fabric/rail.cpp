@@ -122,7 +122,7 @@ MemoryRegion Rail::register_memory(std::byte* data, std::size_t bytes, Access ac
 
 long Rail::post_verb(Request& r, bool& injected) {
   fid_ep* ep = endpoint_.get();
-  const bool fits = r.bytes <= info_->tx_attr->inject_size;
+  const bool fits = r.may_inject && r.bytes <= info_->tx_attr->inject_size;
   switch (r.verb) {
     case Verb::receive: return fi_recv(ep, r.data, r.bytes, r.desc, FI_ADDR_UNSPEC, &r.context);
     case Verb::send:

@@ -22,6 +22,7 @@ enum class Verb : std::uint8_t { receive, send, tagged_receive, tagged_send, wri
 struct Request {
   fi_context2 context;  // libfabric's; first, so that a completion's context is the request
   Verb verb;
+  bool may_inject;
   int rail;
   Connection* owner;  // null for bounce buffers
   std::uint64_t sequence;

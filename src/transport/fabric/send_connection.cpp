@@ -128,10 +128,14 @@ std::uint64_t SendConnection::send_unregistered(const std::byte* data, std::size
 }
 
 bool SendConnection::sent(std::uint64_t sequence) const {
-  if (sequence + shape_.slots < next()) return true;  // a later message had its place
-  if (part(sequence).under_way == 0) return true;
-  check();
-  return false;
+  // A message older than the window has left, because a later one has its place.
+  const std::uint64_t oldest = next() > shape_.slots ? next() - shape_.slots : 0;
+  for (std::uint64_t n = oldest; n <= sequence; ++n) {
+    if (part(n).under_way == 0) continue;
+    check();
+    return false;
+  }
+  return true;
 }
 
 void SendConnection::completed(const Request& request, std::size_t) {

@@ -29,6 +29,7 @@ TEST_CASE("messages of every size arrive whole and in order, both ways at once")
         for (int i = 0; i < 3 && received < sent; ++i, ++received)
           expect(*two.fabric[me], *two.receive[me], 1 - me, received, sizes[received]);
       }
+      flush(*two.fabric[me], *two.send[me]);
     };
     CHECK_NOTHROW(both([&] { run(0); }, [&] { run(1); }));
   }
@@ -45,6 +46,7 @@ TEST_CASE("thousands of messages stream through a few slots") {
       CHECK_NOTHROW(both(
           [&] {
             for (int i = 0; i < way.repeat; ++i) send(*two.fabric[0], *two.send[0], 0, i, bytes(i));
+            flush(*two.fabric[0], *two.send[0]);
           },
           [&] {
             for (int i = 0; i < way.repeat; ++i)
@@ -121,6 +123,23 @@ TEST_CASE("large messages leave from the caller's memory") {
   }
 }
 
+TEST_CASE("what has been flushed arrives though its sender's transport rests") {
+  for (const Way& way : ways()) {
+    INFO(way.provider << (way.rma ? " rma" : " messages"));
+    Two two(settings(way.provider, way.rma), {8, 1 << 20});
+    const std::size_t sizes[] = {1 << 20, 10, 1 << 20, 5000};
+    CHECK_NOTHROW(both(
+        [&] {
+          for (std::size_t i = 0; i < 4; ++i) send(*two.fabric[0], *two.send[0], 0, i, sizes[i]);
+          flush(*two.fabric[0], *two.send[0]);
+        },
+        [&] {  // drives its own end while the other flushes, and alone after that
+          for (std::size_t i = 0; i < 4; ++i)
+            expect(*two.fabric[1], *two.receive[1], 0, i, sizes[i]);
+        }));
+  }
+}
+
 TEST_CASE("acquire gives the same slot until commit, and nothing once the window is full") {
   Two two(settings("tcp"), kOptions);
   std::byte* slot = eventually(*two.fabric[0], "acquire", [&] { return two.send[0]->acquire(10); });
@@ -177,6 +196,7 @@ TEST_CASE("several connections of one pair of processes do not disturb each othe
       });
       for (int i = 0; i < 300; ++i)
         for (int c = 0; c < kChannels; ++c) send(*fabric[0], *sends[c], c, i, bytes(i));
+      for (auto& pipe : sends) flush(*fabric[0], *pipe);
     };
     const auto receiver = [&] {
       for (int c = kChannels - 1; c >= 0; --c)  // not in the order of the hellos
@@ -216,6 +236,7 @@ TEST_CASE("messages are striped over all rails that both ends have") {
     CHECK_NOTHROW(both(
         [&] {
           for (int i = 0; i < 90; ++i) send(*two.fabric[0], *two.send[0], 0, i, sizes[i % 9]);
+          flush(*two.fabric[0], *two.send[0]);
         },
         [&] {
           for (int i = 0; i < 90; ++i) expect(*two.fabric[1], *two.receive[1], 0, i, sizes[i % 9]);
@@ -241,6 +262,7 @@ TEST_CASE("pipes of one transport are driven by several threads at once") {
         for (int i = 0; i < 300; ++i) expect(*fabric[1], *pipe, channel, i, 1 + i * 40);
         auto last = connect(*fabric[1], address[0], key(1, 0, channel), kOptions);
         send(*fabric[1], *last, channel, 0, 1);
+        flush(*fabric[1], *last);
       }
     } catch (const std::exception& error) {
       failure = error.what();

@@ -79,6 +79,11 @@ inline void send(FabricTransport& fabric, SendPipe& pipe, int from, std::size_t 
   pipe.commit(bytes);
 }
 
+// A thread may stop driving its transport only when all it sent has left.
+inline void flush(FabricTransport& fabric, SendPipe& pipe) {
+  eventually(fabric, "flush", [&] { return pipe.flushed(); });
+}
+
 inline void expect(FabricTransport& fabric, ReceivePipe& pipe, int from, std::size_t number,
                    std::size_t bytes) {
   const std::byte* slot = eventually(fabric, "peek", [&] { return pipe.peek(bytes); });

@@ -18,6 +18,8 @@
 // Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory,
 // practice, and experience", Concurrency Computat. 19 (2007), the short-vector algorithms of a
 // fully connected network; the name is that of TensorRT-LLM's and vLLM's kernels.
+#include <cstddef>
+
 #include "collectives/generators.hpp"
 
 namespace heddle::collectives {
@@ -26,6 +28,7 @@ namespace {
 // All ranks' contributions in the order of the ranks, this rank's own from `own`.
 std::vector<End> everybody(const Shape& shape, int rank, End own) {
   std::vector<End> sources;
+  sources.reserve(static_cast<std::size_t>(shape.ranks));
   for (int q = 0; q < shape.ranks; ++q) sources.push_back(q == rank ? own : peer(q));
   return sources;
 }

@@ -30,7 +30,7 @@ KEEP_HEAP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
              "MALLOC_TOP_PAD_": str(64 << 20)}
 OPEN_MPI = "mpirun.openmpi --allow-run-as-root --oversubscribe -np {n} {bind}"
 MPICH = "mpirun.mpich -np {n} {mpich_bind}"
-TCP = {"HEDDLE_SHM": "0", "HEDDLE_PROVIDER": "tcp"}
+TCP = {"HEDDLE_SHM": "0", "HEDDLE_PROVIDER": "tcp", "HEDDLE_IFACE": "lo"}
 
 
 @dataclasses.dataclass(frozen=True)

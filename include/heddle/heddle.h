@@ -85,7 +85,8 @@ typedef struct {
    * win over the environment, for instance "HEDDLE_ALGO=ring HEDDLE_TIMEOUT=30". */
   const char* settings;
 } heddleConfig_t;
-#define HEDDLE_CONFIG_INITIALIZER {sizeof(heddleConfig_t), HEDDLE_VERSION_CODE, NULL}
+#define HEDDLE_CONFIG_INITIALIZER \
+  { sizeof(heddleConfig_t), HEDDLE_VERSION_CODE, NULL }
 
 /* The version of the loaded library, as HEDDLE_VERSION_CODE. */
 HEDDLE_API heddleResult_t heddleGetVersion(int* version);
@@ -151,7 +152,8 @@ HEDDLE_API heddleResult_t heddleAllReduceAsync(const void* send, void* receive, 
                                                heddleDataType_t type, heddleRedOp_t op,
                                                heddleComm_t comm, heddleStream_t stream,
                                                heddleWork_t* work);
-/* receive[r * count + i] = rank r's send[i], i < count. In place: send == receive + rank * count. */
+/* receive[r * count + i] = rank r's send[i], i < count.
+ * In place: send == receive + rank * count. */
 HEDDLE_API heddleResult_t heddleAllGather(const void* send, void* receive, size_t count,
                                           heddleDataType_t type, heddleComm_t comm,
                                           heddleStream_t stream);

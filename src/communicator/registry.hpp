@@ -16,8 +16,8 @@ void free_memory(void* pointer);
 
 // The buffers that a program registered with one communicator, by handle. Any thread.
 //
-// Handles are checked and kept, and no transport is told yet: the providers that run today send from
-// any memory, and one that wants local registration (FI_MR_LOCAL) registers for each message.
+// Handles are checked and kept, and no transport is told yet: the providers that run today send
+// from any memory, and one that wants local registration (FI_MR_LOCAL) registers for each message.
 class Registrations {
  public:
   // Fails with heddleInvalidArgument for no buffer, no bytes, or an end past the address space.

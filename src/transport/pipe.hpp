@@ -20,8 +20,8 @@ namespace heddle::transport {
 class SendPipe {
  public:
   virtual ~SendPipe() = default;
-  // The next slot, with room for `bytes` (1 to slot_bytes()), or null when none is free yet. Calling
-  // again before commit returns the same slot for the same `bytes`.
+  // The next slot, with room for `bytes` (1 to slot_bytes()), or null when none is free yet.
+  // Calling again before commit returns the same slot for the same `bytes`.
   virtual std::byte* acquire(std::size_t bytes) = 0;
   // Sends the acquired slot's first `bytes`, the very number that acquire was given.
   virtual void commit(std::size_t bytes) = 0;
@@ -58,8 +58,8 @@ using PipeSecret = std::array<std::uint8_t, 32>;
 // Names a pipe among all pipes of all communicators of a process.
 struct PipeKey {
   CommunicatorId communicator;
-  int from;                                   // rank that sends
-  int to;                                     // rank that receives
+  int from;  // rank that sends
+  int to;    // rank that receives
   int channel;
 
   auto operator<=>(const PipeKey&) const = default;

@@ -131,7 +131,7 @@ TEST_CASE("config is checked") {
   CHECK_THAT(last_error(), Contains("nonsense"));
 }
 
-TEST_CASE("no silent fallback: a provider that is not there fails, with what there is") {
+TEST_CASE("no-silent-fallback: a provider that is not there fails, with what there is") {
   heddleUniqueId id;
   REQUIRE(heddleGetUniqueId(&id) == heddleSuccess);
   heddleConfig_t config = HEDDLE_CONFIG_INITIALIZER;
@@ -144,7 +144,7 @@ TEST_CASE("no silent fallback: a provider that is not there fails, with what the
   }
 }
 
-TEST_CASE("stale errno has no effect") {
+TEST_CASE("stale-errno: has no effect") {
   for (const int stale : {EAGAIN, ERANGE, EINTR, ENOMEM}) {
     errno = stale;
     heddleUniqueId id;

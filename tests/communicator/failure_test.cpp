@@ -23,7 +23,7 @@ std::string all_reduce_error(Communicator& communicator, std::vector<float>& val
 
 }  // namespace
 
-TEST_CASE("timeout names culprit: the rank that did not call is named by all") {
+TEST_CASE("timeout-names-culprit: the rank that did not call is named by all") {
   std::vector<std::string> errors(6);
   run_ranks(
       6,

@@ -35,7 +35,7 @@ std::vector<std::size_t> small_counts(int ranks) {
 
 }  // namespace
 
-TEST_CASE("odd counts: every type and operation is right by every algorithm") {
+TEST_CASE("odd-counts: every type and operation is right by every algorithm") {
   const int ranks = GENERATE(1, 2, 3, 4, 5, 8);
   const std::string algorithm = GENERATE("ring", "tree", "one-shot", "two-shot", "star");
   run_ranks(
@@ -47,7 +47,7 @@ TEST_CASE("odd counts: every type and operation is right by every algorithm") {
       "HEDDLE_LOG=error HEDDLE_ALGO=" + algorithm);
 }
 
-TEST_CASE("odd counts: several rounds and channels") {
+TEST_CASE("odd-counts: several rounds and channels") {
   const int ranks = GENERATE(2, 3, 5);
   const std::string algorithm = GENERATE("ring", "tree", "two-shot", "star");
   const std::string channels = GENERATE("1", "3");
@@ -64,7 +64,7 @@ TEST_CASE("odd counts: several rounds and channels") {
           " HEDDLE_CHANNELS=" + channels);
 }
 
-TEST_CASE("odd counts: a large prime and 1 Mi + 1 elements") {
+TEST_CASE("odd-counts: a large prime and 1 Mi + 1 elements") {
   const int ranks = GENERATE(2, 4);
   run_ranks(ranks, [&](Communicator& communicator, int) {
     for (const auto collective : kCollectives)
@@ -111,7 +111,7 @@ TEST_CASE("the sockets provider carries it, slowly") {
       "HEDDLE_SHM=0 HEDDLE_PROVIDER=sockets");
 }
 
-TEST_CASE("world of one: data right, nobody contacted") {
+TEST_CASE("world-of-one: data right, nobody contacted") {
   // No root answers at this address: a rank that contacted it would fail.
   heddleUniqueId id = UniqueId::make().get();
   std::string text = id.internal;

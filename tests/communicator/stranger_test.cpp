@@ -41,7 +41,7 @@ void work(Communicator& communicator) {
 
 }  // namespace
 
-TEST_CASE("strangers do not disturb a job, before or after it starts") {
+TEST_CASE("stranger: strangers do not disturb a job, before or after it starts") {
   const UniqueId id = UniqueId::make();
   const std::uint16_t port = port_of(id);
   std::vector<base::UniqueFd> held;
@@ -76,7 +76,7 @@ TEST_CASE("strangers do not disturb a job, before or after it starts") {
   CHECK(errors[1] == "");
 }
 
-TEST_CASE("a stranger is dropped within the hello deadline") {
+TEST_CASE("stranger: one is dropped within the hello deadline") {
   const UniqueId id = UniqueId::make();
   const base::UniqueFd idle = visit(port_of(id), "abc");
   REQUIRE(idle);

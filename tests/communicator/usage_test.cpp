@@ -97,7 +97,7 @@ TEST_CASE("two communicators used by works in opposite orders do not deadlock") 
   });
 }
 
-TEST_CASE("read-only inputs are not written") {
+TEST_CASE("read-only-inputs: they are not written") {
   run_ranks(3, [](Communicator& communicator, int) {
     const std::size_t bytes = 1 << 20;
     const std::size_t count = bytes / sizeof(float) / 3;

@@ -106,7 +106,7 @@ class Work {
   detail::Owner<heddleWork_t, &heddleWorkFree> work_;
 };
 
-// A buffer known to the network; must be destroyed before its communicator.
+// A buffer that heddleCommRegister knows; must be destroyed before its communicator.
 class Registration {
  public:
   Registration(heddleComm_t comm, void* buffer, std::size_t bytes) : comm_(comm) {

@@ -108,7 +108,7 @@ HEDDLE_API heddleResult_t heddleCommInitRank(heddleComm_t* comm, int nranks, hed
 HEDDLE_API heddleResult_t heddleCommInitRankConfig(heddleComm_t* comm, int nranks,
                                                    heddleUniqueId id, int rank,
                                                    const heddleConfig_t* config);
-/* Joins the world that the launcher describes in the environment: torchrun's, Open MPI's, PMIx's or
+/* Joins the world that the launcher describes in the environment: torchrun's, Open MPI's, hydra's or
  * Slurm's variables, or a world of one when there are none. docs/bootstrap.md lists them. */
 HEDDLE_API heddleResult_t heddleCommInitFromEnvironment(heddleComm_t* comm,
                                                         const heddleConfig_t* config);
@@ -129,8 +129,8 @@ HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank);
  * its rails. `text` is valid as long as the communicator. */
 HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** text);
 
-/* Registers a buffer with the network so that operations may send from it without a copy. The
- * buffer must stay mapped until heddleCommDeregister. */
+/* Tells the communicator of a buffer that operations will use often. The buffer must stay mapped
+ * until heddleCommDeregister. Today's providers send from any memory, so nothing is gained yet. */
 HEDDLE_API heddleResult_t heddleCommRegister(heddleComm_t comm, void* buffer, size_t bytes,
                                              void** handle);
 HEDDLE_API heddleResult_t heddleCommDeregister(heddleComm_t comm, void* handle);

@@ -12,7 +12,8 @@ using Seconds = std::chrono::duration<double>;
 class Deadline {
  public:
   explicit Deadline(Seconds from_now)
-      : at_(Clock::now() + std::chrono::duration_cast<Clock::duration>(from_now)) {}
+      : at_(Clock::now() +
+            std::chrono::duration_cast<Clock::duration>(std::min(from_now, kLongest))) {}
 
   bool passed() const { return Clock::now() >= at_; }
   Clock::time_point at() const { return at_; }
@@ -24,6 +25,8 @@ class Deadline {
   }
 
  private:
+  // Some thirty years: further ahead the clock's count would overflow.
+  static constexpr Seconds kLongest{1e9};
   Clock::time_point at_;
 };
 

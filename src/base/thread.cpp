@@ -3,18 +3,41 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <system_error>
+
+#include "base/error.hpp"
 
 namespace heddle::base {
+namespace {
+
+// Blocks the program's signals for threads that are started meanwhile; not those that a fault of
+// the thread itself raises, which crash handlers want to see.
+class BlockSignals {
+ public:
+  BlockSignals() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+      sigdelset(&blocked, fault);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+  }
+  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
 
 std::thread start_thread(const char* name, std::function<void()> body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(body));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread.native_handle(), name);
-  return thread;
+  const BlockSignals blocked;
+  try {
+    std::thread thread(std::move(body));
+    pthread_setname_np(thread.native_handle(), name);
+    return thread;
+  } catch (const std::system_error& error) {
+    fail(heddleSystemError, "starting the thread {}: {}", name, error.what());
+  }
 }
 
 }  // namespace heddle::base

@@ -6,7 +6,7 @@
 
 namespace heddle::base {
 
-// `name` shows in debuggers; at most 15 characters.
+// `name` shows in debuggers; at most 15 characters. Fails with heddleSystemError.
 std::thread start_thread(const char* name, std::function<void()> body);
 
 }  // namespace heddle::base

@@ -55,12 +55,17 @@ Pointer& required(Pointer* pointer, const char* name) {
   return *pointer;
 }
 
-Communicator& usable(heddleComm_t comm) {
-  heddleComm& handle = required(comm, "comm");
+void refuse_forked_child() {
   if (heddle::communicator::forked_after_use())
     fail(heddleInvalidUsage,
          "this process was forked from the one that made the communicator; it cannot use it");
-  return *handle.communicator;
+}
+
+// A share of its own, so that an abort in another thread does not free what this call uses.
+std::shared_ptr<Communicator> usable(heddleComm_t comm) {
+  heddleComm& handle = required(comm, "comm");
+  refuse_forked_child();
+  return handle.communicator;
 }
 
 void join(heddleComm_t* comm, const heddleConfig_t* config,
@@ -92,8 +97,8 @@ heddleResult_t run(Collective collective, const void* send, void* receive, size_
                    heddleDataType_t type, heddleRedOp_t op, heddleComm_t comm,
                    heddleStream_t stream) {
   return guarded([&] {
-    Communicator& communicator = usable(comm);
-    communicator.run(check(collective, send, receive, count, type, op, communicator, stream));
+    const auto communicator = usable(comm);
+    communicator->run(check(collective, send, receive, count, type, op, *communicator, stream));
   });
 }
 
@@ -101,13 +106,13 @@ heddleResult_t start(Collective collective, const void* send, void* receive, siz
                      heddleDataType_t type, heddleRedOp_t op, heddleComm_t comm,
                      heddleStream_t stream, heddleWork_t* work) {
   return guarded([&] {
-    Communicator& communicator = usable(comm);
+    const auto communicator = usable(comm);
     required(work, "work");
     *work = nullptr;
-    const Call call = check(collective, send, receive, count, type, op, communicator, stream);
+    const Call call = check(collective, send, receive, count, type, op, *communicator, stream);
     auto handle = std::make_unique<heddleWork>();
-    handle->communicator = comm->communicator;
-    handle->operation = communicator.start(call);
+    handle->communicator = communicator;
+    handle->operation = communicator->start(call);
     *work = handle.release();
   });
 }
@@ -178,40 +183,40 @@ HEDDLE_API heddleResult_t heddleCommInitFromEnvironment(heddleComm_t* comm,
 }
 
 HEDDLE_API heddleResult_t heddleCommFinalize(heddleComm_t comm) {
-  return guarded([&] { usable(comm).finalize(); });
+  return guarded([&] { usable(comm)->finalize(); });
 }
 
 HEDDLE_API heddleResult_t heddleCommDestroy(heddleComm_t comm) {
   return guarded([&] {
-    Communicator& communicator = usable(comm);
+    const auto communicator = usable(comm);
     const std::unique_ptr<heddleComm> handle(comm);
-    communicator.finalize();
-    communicator.leave();
+    communicator->finalize();
+    communicator->leave();
   });
 }
 
 HEDDLE_API heddleResult_t heddleCommAbort(heddleComm_t comm) {
   return guarded([&] {
-    Communicator& communicator = usable(comm);
-    communicator.abort();
+    const auto communicator = usable(comm);
+    communicator->abort();
     delete comm;
   });
 }
 
 HEDDLE_API heddleResult_t heddleCommGetAsyncError(heddleComm_t comm, heddleResult_t* error) {
-  return guarded([&] { required(error, "error") = usable(comm).state_now(); });
+  return guarded([&] { required(error, "error") = usable(comm)->state_now(); });
 }
 
 HEDDLE_API heddleResult_t heddleCommCount(heddleComm_t comm, int* count) {
-  return guarded([&] { required(count, "count") = usable(comm).ranks(); });
+  return guarded([&] { required(count, "count") = usable(comm)->ranks(); });
 }
 
 HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank) {
-  return guarded([&] { required(rank, "rank") = usable(comm).rank(); });
+  return guarded([&] { required(rank, "rank") = usable(comm)->rank(); });
 }
 
 HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** text) {
-  return guarded([&] { required(text, "text") = usable(comm).network().c_str(); });
+  return guarded([&] { required(text, "text") = usable(comm)->network().c_str(); });
 }
 
 HEDDLE_API heddleResult_t heddleCommRegister(heddleComm_t comm, void* buffer, size_t bytes,
@@ -280,6 +285,7 @@ HEDDLE_API heddleResult_t heddleReduceScatterAsync(const void* send, void* recei
 HEDDLE_API heddleResult_t heddleWorkWait(heddleWork_t work, long timeout_ms) {
   heddleResult_t result = heddleInProgress;
   const heddleResult_t guard = guarded([&] {
+    refuse_forked_child();
     const heddleWork& handle = required(work, "work");
     const auto time = heddle::base::Seconds(static_cast<double>(timeout_ms) / 1000);
     handle.communicator->wait(*handle.operation, time);
@@ -291,6 +297,7 @@ HEDDLE_API heddleResult_t heddleWorkWait(heddleWork_t work, long timeout_ms) {
 HEDDLE_API heddleResult_t heddleWorkTest(heddleWork_t work) {
   heddleResult_t result = heddleInProgress;
   const heddleResult_t guard = guarded([&] {
+    refuse_forked_child();
     const heddleWork& handle = required(work, "work");
     if (!handle.operation->finished()) handle.communicator->take_turn();
     result = result_of(*handle.operation);
@@ -300,6 +307,7 @@ HEDDLE_API heddleResult_t heddleWorkTest(heddleWork_t work) {
 
 HEDDLE_API heddleResult_t heddleWorkFree(heddleWork_t work) {
   return guarded([&] {
+    refuse_forked_child();
     required(work, "work");
     delete work;
   });

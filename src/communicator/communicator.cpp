@@ -13,14 +13,12 @@ namespace {
 // What a slot holds when HEDDLE_SLOT_BYTES does not say: small enough for the slots of a pipe to
 // stay in a core's cache, large enough to hide the handshake. Measured (docs/performance.md): from
 // 64 KiB to 1 MiB the difference is under a fifth.
-constexpr std::size_t kLocalSlotBytes = 256 * 1024;
-constexpr std::size_t kFabricSlotBytes = 256 * 1024;
+constexpr std::size_t kSlotBytes = 256 * 1024;
 // How long to wait for the root to say who is to blame before this rank's own view is told.
 constexpr base::Seconds kVerdict{1.0};
 
-std::size_t slot_bytes(const base::Settings& settings, bool local) {
-  if (settings.slot_bytes != 0) return settings.slot_bytes;
-  return local ? kLocalSlotBytes : kFabricSlotBytes;
+std::size_t slot_bytes(const base::Settings& settings) {
+  return settings.slot_bytes != 0 ? settings.slot_bytes : kSlotBytes;
 }
 
 Backoff::Duration spin_of(const base::Settings& settings, const World& world) {
@@ -42,9 +40,8 @@ Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::S
     : settings_(std::move(settings)),
       world_(root, rank, ranks, settings_),
       network_(describe_network(settings_, world_)),
-      pipes_(world_.id(), rank, world_.routes(),
-             {settings_.slots, slot_bytes(settings_, world_.local())}),
-      planner_(settings_, rank, ranks, world_.local(), slot_bytes(settings_, world_.local())),
+      pipes_(world_.id(), rank, world_.routes(), {settings_.slots, slot_bytes(settings_)}),
+      planner_(settings_, rank, ranks, world_.local(), slot_bytes(settings_)),
       spin_(spin_of(settings_, world_)) {
   base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);
 }
@@ -74,6 +71,7 @@ void Communicator::run(const Call& call) {
 
 std::shared_ptr<Operation> Communicator::start(const Call& call) {
   check_usable();
+  ProgressThread::instance().start();  // may fail: before anything is queued
   std::shared_ptr<Operation> operation;
   {
     const std::lock_guard lock(queue_mutex_);
@@ -105,12 +103,11 @@ bool Communicator::wait(const Operation& operation, base::Seconds time) {
 void Communicator::drive_until(const Operation& operation, const base::Deadline* deadline) {
   Backoff backoff(spin_);
   while (!operation.finished()) {
-    if (step() == Turn::moved) {
-      backoff.reset();
-    } else if (backoff.pause()) {
-      if (deadline != nullptr && deadline->passed()) return;
-      note_blocked();
-    }
+    const bool moved = step() == Turn::moved;
+    if (moved) backoff.reset();
+    if (!moved && !backoff.pause()) continue;
+    if (deadline != nullptr && deadline->passed()) return;
+    if (!moved) note_blocked();
   }
 }
 
@@ -143,6 +140,7 @@ bool Communicator::pick_next() {
 }
 
 Communicator::Turn Communicator::step() {
+  if (failing_) return settle_failure();
   if (current_ == nullptr) {
     if (queued_.load() == 0 || !pick_next()) return Turn::idle;
     if (state() != heddleSuccess) {
@@ -155,11 +153,11 @@ Communicator::Turn Communicator::step() {
   try {
     return advance(*current_);
   } catch (const base::Error& error) {
-    fail_everything(explain(error, *current_));
+    begin_failing(error);
   } catch (const std::exception& error) {
-    fail_everything(explain(base::Error(heddleInternalError, error.what()), *current_));
+    begin_failing(base::Error(heddleInternalError, error.what()));
   }
-  return Turn::moved;
+  return settle_failure();
 }
 
 void Communicator::begin(Operation& operation) {
@@ -169,6 +167,8 @@ void Communicator::begin(Operation& operation) {
     prepared_ = &planner_.prepare(operation.call);
     connecting_ = !prepared_->plan.bound();
     if (!connecting_) prepared_->execution->reset(operation.call.buffers);
+  } catch (const base::Error& error) {
+    fail_everything(error);
   } catch (const std::exception& error) {
     fail_everything(base::Error(heddleInternalError, error.what()));
   }
@@ -207,14 +207,35 @@ void Communicator::retire(heddleResult_t result, const std::string& text) {
 }
 
 void Communicator::note_blocked() {
-  if (current_ == nullptr) return;
+  if (current_ == nullptr || failing_) return;
   if (!blocked_since_) blocked_since_ = base::Clock::now();
   if (base::seconds_since(*blocked_since_) < settings_.timeout) return;
-  try {
-    fail_stuck(*current_);
-  } catch (const base::Error& error) {
-    fail_everything(error);
-  }
+  const std::string text = waiting_text(*current_);
+  if (world_.member() != nullptr)
+    world_.member()->report_stuck(current_->number, waiting_on_rank(), text);
+  failing_.emplace(Failing{base::Error(heddleTimeout, text), base::Deadline(kVerdict)});
+}
+
+void Communicator::begin_failing(const base::Error& error) {
+  failing_.emplace(Failing{error, base::Deadline(kVerdict)});
+}
+
+// A broken pipe or a wait without end is only what this rank sees; the root may know which rank
+// died. So it gets a moment to say.
+Communicator::Turn Communicator::settle_failure() {
+  const Member* const member = world_.member();
+  const bool aborted = aborted_.load() || failing_->error.code() == heddleAborted;
+  const bool told = member != nullptr && member->failed();
+  if (member != nullptr && !told && !aborted && !failing_->until.passed()) return Turn::blocked;
+  base::Error error = failing_->error;
+  if (aborted) error = base::Error(heddleAborted, "the communicator was aborted");
+  if (told && !aborted) error = base::Error(member->failure().code, member->failure().text);
+  failing_.reset();
+  if (error.code() != heddleAborted)
+    error = base::Error(error.code(), fmt::format("{} on rank {} failed: {}", current_->describe(),
+                                                  rank(), error.what()));
+  fail_everything(error);
+  return Turn::moved;
 }
 
 void Communicator::check_alive() const {
@@ -238,33 +259,6 @@ std::string Communicator::waiting_text(const Operation& operation) const {
                      operation.describe(), prepared_->algorithm.name, rank(),
                      base::seconds_since(*blocked_since_), what,
                      peer >= 0 ? " (" + world_.name_of(peer) + ")" : "");
-}
-
-void Communicator::fail_stuck(const Operation& operation) {
-  const std::string text = waiting_text(operation);
-  Member* const member = world_.member();
-  if (member != nullptr) {
-    member->report_stuck(operation.number, waiting_on_rank(), text);
-    if (member->wait_failure(kVerdict)) {
-      const Failure failure = member->failure();
-      base::fail(failure.code, "{} failed: {}", operation.describe(), failure.text);
-    }
-  }
-  base::fail(heddleTimeout, "{}", text);
-}
-
-base::Error Communicator::explain(const base::Error& error, const Operation& operation) {
-  Member* const member = world_.member();
-  if (member == nullptr || error.code() == heddleAborted) return error;
-  // A broken pipe is only what this rank sees; the root may know which rank died.
-  if (!member->failed()) member->wait_failure(kVerdict);
-  if (member->failed()) {
-    const Failure failure = member->failure();
-    return {failure.code,
-            fmt::format("{} on rank {} failed: {}", operation.describe(), rank(), failure.text)};
-  }
-  return {error.code(),
-          fmt::format("{} on rank {} failed: {}", operation.describe(), rank(), error.what())};
 }
 
 void Communicator::fail_everything(const base::Error& error) {
@@ -313,6 +307,7 @@ void Communicator::abort() {
   finalized_ = true;
   aborted_ = true;
   const std::lock_guard lock(driving_);
+  failing_.reset();
   fail_everything(
       base::Error(heddleAborted, fmt::format("rank {} aborted the communicator", rank())));
 }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -71,11 +70,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void retire(heddleResult_t result, const std::string& text);
   void check_alive() const;
   void note_blocked();
-  [[noreturn]] void fail_stuck(const Operation& operation);
+  void begin_failing(const base::Error& error);
+  Turn settle_failure();
   void finish_all_queued();
   int waiting_on_rank() const;
   std::string waiting_text(const Operation& operation) const;
-  base::Error explain(const base::Error& error, const Operation& operation);
   void fail_everything(const base::Error& error);
 
   base::Settings settings_;
@@ -85,13 +84,19 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Planner planner_;
   const Backoff::Duration spin_;
 
-  std::mutex driving_;  // guards everything down to blocked_since_
+  std::mutex driving_;  // guards everything down to failing_
   Operation* current_ = nullptr;
   std::shared_ptr<Operation> current_owner_;  // null when the caller's stack owns current_
   Prepared* prepared_ = nullptr;              // of current_
   bool connecting_ = false;                   // its pipes are not all there yet
   int missing_ = -1;                          // a rank whose pipe is not there
   std::optional<base::Clock::time_point> blocked_since_;
+  // What current_ failed with; the root may name the culprit until the deadline.
+  struct Failing {
+    base::Error error;
+    base::Deadline until;
+  };
+  std::optional<Failing> failing_;
 
   mutable std::mutex queue_mutex_;
   std::deque<std::shared_ptr<Operation>> queue_;

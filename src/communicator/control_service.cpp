@@ -4,6 +4,8 @@
 #include <sys/eventfd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <memory>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -19,16 +21,16 @@ std::atomic<bool> forked{false};
 bool forked_after_use() { return forked.load(std::memory_order_relaxed); }
 
 ControlService& ControlService::instance() {
-  static ControlService service;
-  return service;
+  static ControlService* const service = [] {
+    auto made = std::make_unique<ControlService>();
+    std::atexit([] { instance().stop(); });
+    return made.release();
+  }();
+  return *service;
 }
 
-ControlService::~ControlService() {
-  if (forked_after_use()) {
-    // The thread lives in the parent only; its handle must not end this process.
-    if (thread_.joinable()) thread_.detach();
-    return;
-  }
+void ControlService::stop() {
+  if (forked_after_use()) return;  // the thread lives in the parent only
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

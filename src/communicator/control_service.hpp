@@ -4,7 +4,6 @@
 
 #include <poll.h>
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -30,8 +29,8 @@ class ControlService {
  public:
   static constexpr int kTickMs = 250;
 
+  // Never destroyed: a forked child must not touch what the thread held. It ends at exit.
   static ControlService& instance();
-  ~ControlService();
 
   // Fails with heddleInvalidUsage in a child that was forked after the library was used.
   void watch(std::shared_ptr<Watched> watched);
@@ -39,8 +38,8 @@ class ControlService {
   void wake();
 
  private:
-  ControlService() = default;
   void run();
+  void stop();
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Watched>> watched_;  // shared with the communicators

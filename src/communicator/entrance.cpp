@@ -11,6 +11,7 @@
 #include "communicator/environment.hpp"
 #include "communicator/local_meeting.hpp"
 #include "communicator/root.hpp"
+#include "topology/host.hpp"
 #include "topology/interfaces.hpp"
 
 namespace heddle::communicator {
@@ -32,8 +33,9 @@ void warn_once(const std::vector<std::string>& warnings) {
     if (told.insert(warning).second) base::log_warn("{}", warning);
 }
 
-std::shared_ptr<Root> start_root(const Secret& secret, std::uint16_t port) {
-  auto root = std::make_shared<Root>(secret, port);
+std::shared_ptr<Root> start_root(const Secret& secret, std::uint16_t port,
+                                 const base::Settings& settings) {
+  auto root = std::make_shared<Root>(secret, port, topology::this_host(settings).name);
   ControlService::instance().watch(root);
   return root;
 }
@@ -60,7 +62,7 @@ std::shared_ptr<Communicator> meet_at(const LaunchedRank& launched, int index,
       fmt::format("{} {}", settings.secret.empty() ? launched.job : settings.secret, index));
   if (settings.secret.empty())
     base::log_info("HEDDLE_SECRET is not set: ranks prove themselves by the job's name only");
-  if (launched.rank == 0) start_root(root.secret, static_cast<std::uint16_t>(port));
+  if (launched.rank == 0) start_root(root.secret, static_cast<std::uint16_t>(port), settings);
   return std::make_shared<Communicator>(root, launched.rank, launched.ranks, settings);
 }
 
@@ -92,7 +94,7 @@ base::Settings read_settings(std::string_view overrides) {
 heddleUniqueId make_unique_id(const base::Settings& settings) {
   RootAddress address;
   address.secret = random_secret();
-  const auto root = start_root(address.secret, 0);
+  const auto root = start_root(address.secret, 0, settings);
   address.addresses = topology::bootstrap_addresses(settings, root->port());
   base::log_info("ranks meet at {}", address.addresses.front());
   return encode_unique_id(address);

@@ -22,7 +22,8 @@ struct LaunchedRank {
 using GetVariable = std::function<std::optional<std::string>(const char*)>;
 
 // What the environment says; a world of one, launcher "none", when it says nothing. Fails with
-// heddleInvalidArgument when a variable is malformed or its companion is missing.
+// heddleInvalidArgument when a variable is malformed, and with heddleInvalidUsage when a number of
+// ranks is promised but this process has no rank.
 LaunchedRank read_environment(const GetVariable& get, const base::Settings& settings);
 std::optional<std::string> get_variable(const char* name);
 

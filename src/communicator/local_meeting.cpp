@@ -90,7 +90,8 @@ heddleUniqueId ask_local_root(const std::string& job, const base::Deadline& dead
   while (!deadline.passed()) {
     const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval patience{1, 0};
-    if (fd) setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})  // the latter bounds connect
+      if (fd) setsockopt(fd.get(), SOL_SOCKET, option, &patience, sizeof patience);
     if (fd && connect(fd.get(), reinterpret_cast<const sockaddr*>(&name.address), name.size) == 0 &&
         same_user(fd)) {
       heddleUniqueId id;

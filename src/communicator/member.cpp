@@ -34,16 +34,15 @@ Failure read_failure(const std::string& payload) {
 Member::Member(const JoinRequest& request, const std::string& text, std::vector<std::string>& table)
     : what_(fmt::format("joining at {} as rank {} of {}", join_all(request.root.addresses),
                         request.rank, request.ranks)),
-      timeout_(request.timeout),
+      deadline_(request.timeout + kGrace),
       ranks_(request.ranks),
       stream_(connect_tcp(request.root.addresses, base::Deadline(request.timeout)),
               kLargestText * static_cast<std::size_t>(request.ranks)) {
-  const base::Deadline deadline(timeout_);
   const Secret& secret = request.root.secret;
   const Secret nonce = random_secret();
-  stream_.send_all(Kind::hello, Writer().u32(kProtocolVersion).text(as_text(nonce)).str(), deadline,
-                   what_);
-  const Message challenge = stream_.receive(deadline, what_);
+  stream_.send_all(Kind::hello, Writer().u32(kProtocolVersion).text(as_text(nonce)).str(),
+                   deadline_, what_);
+  const Message challenge = stream_.receive(deadline_, what_);
   Reader reader(challenge.payload);
   const std::uint32_t version = challenge.kind == Kind::challenge ? reader.u32() : 0;
   if (version != kProtocolVersion)
@@ -53,6 +52,9 @@ Member::Member(const JoinRequest& request, const std::string& text, std::vector<
   const std::string nonces = std::string(as_text(nonce)) + reader.text();
   if (!same_proof(reader.text(), proof(secret, "root", nonces)))
     base::fail(heddleRemoteError, "{}: the root does not know this communicator's secret", what_);
+  root_host_ = reader.text();
+  root_pid_ = reader.u32();
+  name_root(-1, fmt::format("the process on host {} (pid {})", root_host_, root_pid_));
   stream_.send_all(Kind::join,
                    Writer()
                        .text(proof(secret, "rank", nonces))
@@ -63,12 +65,12 @@ Member::Member(const JoinRequest& request, const std::string& text, std::vector<
                        .u32(static_cast<std::uint32_t>(request.timeout.count() * 1000))
                        .text(text)
                        .str(),
-                   deadline, what_);
-  table = receive_table(base::Deadline(timeout_ + kGrace));
+                   deadline_, what_);
+  table = receive_table();
 }
 
-std::vector<std::string> Member::receive_table(const base::Deadline& deadline) {
-  const Message message = stream_.receive(deadline, what_);
+std::vector<std::string> Member::receive_table() {
+  const Message message = stream_.receive(deadline_, what_);
   if (message.kind == Kind::failure) {
     const Failure failure = read_failure(message.payload);
     throw base::Error(failure.code, failure.text);
@@ -85,9 +87,8 @@ std::vector<std::string> Member::receive_table(const base::Deadline& deadline) {
 }
 
 std::vector<std::string> Member::exchange(const std::string& text) {
-  const base::Deadline deadline(timeout_);
-  stream_.send_all(Kind::exchange, text, deadline, what_);
-  return receive_table(deadline);
+  stream_.send_all(Kind::exchange, text, deadline_, what_);
+  return receive_table();
 }
 
 void Member::give_up_before_watch(heddleResult_t code, const std::string& text) {
@@ -123,9 +124,10 @@ void Member::serve() {
   }
   alive = stream_.flush() && alive;
   if (!alive && !closing)
-    fail({-1, heddleRemoteError,
-          "the connection to the root of the communicator broke: its process died or is "
-          "unreachable"});
+    fail({root_rank_, heddleRemoteError,
+          fmt::format("{}, where the root of the communicator runs, died, or the connection to it "
+                      "broke",
+                      root_name_)});
   if (!alive || (closing && !stream_.wants_to_write())) {
     {
       const std::lock_guard lock(mutex_);
@@ -178,11 +180,6 @@ void Member::give_up(heddleResult_t code, const std::string& text) {
   queue(Kind::give_up, Writer().u32(code).text(text).str());
 }
 
-bool Member::wait_failure(base::Seconds time) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, time, [this] { return failed_.load(); });
-}
-
 bool Member::leave(base::Seconds time) {
   queue(Kind::leave, Writer().u64(started_.load()).str());
   std::unique_lock lock(mutex_);
@@ -190,14 +187,19 @@ bool Member::leave(base::Seconds time) {
   return all_left_;
 }
 
-void Member::close() {
+void Member::name_root(int rank, std::string name) {
+  root_rank_ = rank;
+  root_name_ = std::move(name);
+}
+
+void Member::close(base::Seconds time) {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
   }
   ControlService::instance().wake();
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kGrace, [this] { return finished_.load(); });
+  changed_.wait_for(lock, time, [this] { return finished_.load(); });
 }
 
 }  // namespace heddle::communicator

@@ -48,29 +48,35 @@ class Member : public Watched {
   void report_stuck(std::uint64_t operation, int waits_for, const std::string& text);
   // Tells the root that this rank fails, so that nobody waits for it.
   void give_up(heddleResult_t code, const std::string& text);
-  // Waits until a failure is known or the time is over.
-  bool wait_failure(base::Seconds time);
   // Says that this rank is done and waits until all ranks are, one fails or the time is over.
   bool leave(base::Seconds time);
-  // Lets the control thread drop the connection. Returns when it has sent what was queued.
-  void close();
+  // Lets the control thread drop the connection. Returns when it has sent what was queued, at most
+  // after `time`.
+  void close(base::Seconds time);
+  // Host and process of the root; `name` is what an error calls it once somebody knows better.
+  const std::string& root_host() const { return root_host_; }
+  std::uint32_t root_pid() const { return root_pid_; }
+  void name_root(int rank, std::string name);
 
   void add_to(std::vector<pollfd>& poll_set) override;
   void serve() override;
   bool finished() const override { return finished_.load(); }
 
  private:
-  std::vector<std::string> receive_table(const base::Deadline& deadline);
+  std::vector<std::string> receive_table();
   void queue(Kind kind, std::string payload);
   void handle(const Message& message);
   void fail(Failure failure);
 
-  const std::string what_;  // "joining at 10.0.0.1:4000 as rank 1 of 4"
-  const base::Seconds timeout_;
+  const std::string what_;         // "joining at 10.0.0.1:4000 as rank 1 of 4"
+  const base::Deadline deadline_;  // of joining and all exchanges
   const int ranks_;
+  std::string root_host_;
+  std::uint32_t root_pid_ = 0;
+  int root_rank_ = -1;
+  std::string root_name_;
   MessageStream stream_;  // the caller's until watched, then the control thread's
   base::Clock::time_point last_beat_;
-  base::Clock::time_point heard_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

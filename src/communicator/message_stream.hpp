@@ -14,11 +14,10 @@ namespace heddle::communicator {
 // Kinds of control messages; the comment says who sends them.
 enum class Kind : std::uint8_t {
   hello = 1,  // rank: protocol version, nonce
-  challenge,  // root: nonce, proof
+  challenge,  // root: nonce, proof, its host and process
   join,       // rank: proof, rank, ranks, description of itself
   table,      // root: every rank's text of one exchange, by rank
   exchange,   // rank: its text of the next exchange
-  refuse,     // root: result, reason
   heartbeat,  // rank: operations started; root echoes an empty one
   stuck,      // rank: operation, rank it waits for, text: it makes no progress
   give_up,    // rank: result, text: it fails or aborts

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "base/thread.hpp"
 #include "communicator/backoff.hpp"
@@ -11,22 +12,27 @@
 namespace heddle::communicator {
 
 ProgressThread& ProgressThread::instance() {
-  static ProgressThread thread;
-  return thread;
+  static ProgressThread* const thread = [] {
+    auto made = std::make_unique<ProgressThread>();
+    std::atexit([] { instance().stop(); });
+    return made.release();
+  }();
+  return *thread;
 }
 
-ProgressThread::~ProgressThread() {
-  if (!thread_.joinable()) return;
-  if (forked_after_use()) {
-    thread_.detach();  // it lives in the parent only
-    return;
-  }
+void ProgressThread::stop() {
+  if (forked_after_use()) return;  // the thread lives in the parent only
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ProgressThread::start() {
+  const std::lock_guard lock(mutex_);
+  if (!thread_.joinable()) thread_ = base::start_thread("heddle-progress", [this] { run(); });
 }
 
 void ProgressThread::see_to(std::shared_ptr<Communicator> communicator) {
@@ -34,7 +40,6 @@ void ProgressThread::see_to(std::shared_ptr<Communicator> communicator) {
     const std::lock_guard lock(mutex_);
     if (std::find(busy_.begin(), busy_.end(), communicator) != busy_.end()) return;
     busy_.push_back(std::move(communicator));
-    if (!thread_.joinable()) thread_ = base::start_thread("heddle-progress", [this] { run(); });
   }
   changed_.notify_all();
 }

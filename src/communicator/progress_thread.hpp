@@ -13,15 +13,17 @@ class Communicator;
 
 class ProgressThread {
  public:
+  // Never destroyed: a forked child must not touch what the thread held. It ends at exit.
   static ProgressThread& instance();
-  ~ProgressThread();
 
+  // Makes sure that the thread runs. Fails with heddleSystemError when it cannot be started.
+  void start();
   // Drives the communicator until it has nothing queued. Cheap when it is driven already.
   void see_to(std::shared_ptr<Communicator> communicator);
 
  private:
-  ProgressThread() = default;
   void run();
+  void stop();
 
   std::mutex mutex_;
   std::condition_variable changed_;

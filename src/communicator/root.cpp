@@ -1,6 +1,9 @@
 #include "communicator/root.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "base/error.hpp"
@@ -15,8 +18,10 @@ constexpr double kHelloSeconds = 5;
 // More unproved connections than this at once: the oldest goes.
 constexpr std::size_t kMostStrangers = 4096;
 // A rank that was silent for so long when another is stuck is taken for the cause. Heartbeats come
-// every ControlService::kTickMs.
+// every half second.
 constexpr double kSilenceSeconds = 2;
+// How long nobody is let in after the descriptors ran out.
+constexpr double kNoRoomSeconds = 1;
 
 std::string list(const std::vector<int>& ranks) {
   constexpr std::size_t kMost = 16;
@@ -36,8 +41,8 @@ std::string failure_payload(int rank, heddleResult_t code, const std::string& te
 Root::Connection::Connection(base::UniqueFd socket)
     : stream(std::move(socket)), heard(base::Clock::now()) {}
 
-Root::Root(const Secret& secret, std::uint16_t port)
-    : secret_(secret), listener_(listen_tcp(port)) {}
+Root::Root(const Secret& secret, std::uint16_t port, std::string host)
+    : secret_(secret), listener_(listen_tcp(port)), host_(std::move(host)) {}
 
 int Root::members() const {
   return static_cast<int>(std::count_if(connections_.begin(), connections_.end(),
@@ -45,7 +50,8 @@ int Root::members() const {
 }
 
 void Root::add_to(std::vector<pollfd>& poll_set) {
-  poll_set.push_back({listener_.socket.get(), POLLIN, 0});
+  const bool room = !no_room_since_ || base::seconds_since(*no_room_since_) > kNoRoomSeconds;
+  if (room) poll_set.push_back({listener_.socket.get(), POLLIN, 0});
   for (const auto& connection : connections_) {
     const short events = connection.stream.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
     poll_set.push_back({connection.stream.fd(), events, 0});
@@ -57,13 +63,14 @@ void Root::serve() {
   for (auto& connection : connections_) serve(connection);
   check_join_deadline();
   connections_.remove_if([](const auto& c) { return c.stage == Stage::gone; });
-  const bool used = first_join_.has_value();
-  if (used && members() == 0) finished_ = true;
+  if (used_ && members() == 0) finished_ = true;
 }
 
 void Root::admit_strangers() {
+  errno = 0;
   while (base::UniqueFd socket = accept_tcp(listener_.socket))
     connections_.emplace_back(std::move(socket));
+  if (errno == EMFILE || errno == ENFILE) make_room();
   const auto is_stranger = [](const auto& c) { return c.stage < Stage::member; };
   auto strangers = static_cast<std::size_t>(
       std::count_if(connections_.begin(), connections_.end(), is_stranger));
@@ -76,6 +83,16 @@ void Root::admit_strangers() {
       drop_stranger(connection, "no valid hello in time");
     }
   }
+}
+
+void Root::make_room() {
+  for (auto& connection : connections_)
+    if (connection.stage < Stage::member)
+      return drop_stranger(connection, "no file descriptor is left for ranks");
+  if (!no_room_since_)
+    base::log_warn(
+        "ranks cannot join: no file descriptor is left in the root's process (ulimit -n)");
+  no_room_since_ = base::Clock::now();
 }
 
 void Root::serve(Connection& connection) {
@@ -99,10 +116,14 @@ void Root::serve(Connection& connection) {
 void Root::handle(Connection& connection, const Message& message) {
   if (connection.stage == Stage::greeting) return handle_hello(connection, message);
   if (connection.stage == Stage::challenged) return handle_join(connection, message);
+  if (connection.stage == Stage::refused) return;
   connection.heard = base::Clock::now();
   Reader reader(message.payload);
   switch (message.kind) {
-    case Kind::exchange: connection.text = message.payload; return complete_exchange();
+    case Kind::exchange:
+      connection.text = message.payload;
+      if (!exchange_since_) exchange_since_ = base::Clock::now();
+      return complete_exchange();
     case Kind::heartbeat:
       connection.started = reader.u64();
       connection.stream.send(Kind::heartbeat, "");
@@ -138,6 +159,8 @@ void Root::handle_hello(Connection& connection, const Message& message) {
                                               .u32(kProtocolVersion)
                                               .text(as_text(mine))
                                               .text(proof(secret_, "root", connection.nonces))
+                                              .text(host_)
+                                              .u32(static_cast<std::uint32_t>(getpid()))
                                               .str());
   if (version != kProtocolVersion)
     return drop_stranger(connection, "another version of the protocol");
@@ -155,19 +178,21 @@ void Root::handle_join(Connection& connection, const Message& message) {
   const std::string host = reader.text();
   const std::uint32_t pid = reader.u32();
   const base::Seconds timeout(static_cast<double>(reader.u32()) / 1000);
-  connection.text = reader.text();
+  std::string text = reader.text();
   if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks)
     return drop_stranger(connection, "a rank out of range");
-  connection.rank = rank;
   connection.name = fmt::format("rank {} on host {} (pid {})", rank, host, pid);
-  connection.stage = Stage::member;
   connection.heard = base::Clock::now();
-  if (!first_join_) first_join_ = base::Clock::now();
-  init_timeout_ = std::min(init_timeout_, timeout);
   if (failed_ || joined_)
-    return refuse(connection, heddleInvalidUsage,
+    return refuse(connection,
                   fmt::format("{} comes too late: this communicator {}", connection.name,
                               failed_ ? "has failed" : "has all its ranks"));
+  connection.rank = rank;
+  connection.text = std::move(text);
+  connection.stage = Stage::member;
+  used_ = true;
+  if (!exchange_since_) exchange_since_ = base::Clock::now();
+  init_timeout_ = std::min(init_timeout_, timeout);
   if (ranks_ == 0) ranks_ = ranks;
   for (const auto& other : connections_) {
     if (&other == &connection || other.stage != Stage::member) continue;
@@ -190,6 +215,7 @@ void Root::complete_exchange() {
       by_rank[static_cast<std::size_t>(connection.rank)] = &connection;
   if (std::find(by_rank.begin(), by_rank.end(), nullptr) != by_rank.end()) return;
   joined_ = true;
+  exchange_since_.reset();
   Writer table;
   table.u32(static_cast<std::uint32_t>(ranks_));
   for (auto* connection : by_rank) table.text(*connection->text);
@@ -200,12 +226,11 @@ void Root::complete_exchange() {
 }
 
 void Root::check_join_deadline() {
-  if (joined_ || failed_ || !first_join_ ||
-      base::seconds_since(*first_join_) < init_timeout_.count())
+  if (failed_ || !exchange_since_ || base::seconds_since(*exchange_since_) < init_timeout_.count())
     return;
   std::vector<bool> here(static_cast<std::size_t>(ranks_), false);
   for (const auto& c : connections_)
-    if (c.stage == Stage::member) here[static_cast<std::size_t>(c.rank)] = true;
+    if (c.stage == Stage::member && c.text) here[static_cast<std::size_t>(c.rank)] = true;
   std::vector<int> missing;
   for (int rank = 0; rank < ranks_; ++rank)
     if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
@@ -285,9 +310,9 @@ void Root::fail_all(int rank, heddleResult_t code, const std::string& text) {
       connection.stream.send(Kind::failure, failure_payload(rank, code, text));
 }
 
-void Root::refuse(Connection& connection, heddleResult_t code, const std::string& text) {
-  connection.stream.send(Kind::failure, failure_payload(connection.rank, code, text));
-  connection.left = true;  // its end is no failure of the others
+void Root::refuse(Connection& connection, const std::string& text) {
+  connection.stream.send(Kind::failure, failure_payload(-1, heddleInvalidUsage, text));
+  connection.stage = Stage::refused;
 }
 
 void Root::drop_stranger(Connection& connection, const char* why) {

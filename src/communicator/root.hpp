@@ -1,7 +1,7 @@
 // The root of one communicator: where ranks join, exchange what they know of each other, and learn
 // who failed. Lives in the process that made the unique id, served by its control thread.
 //
-// Join:   rank -> hello {version, nonce}         root -> challenge {nonce, proof}
+// Join:   rank -> hello {version, nonce}         root -> challenge {nonce, proof, host, pid}
 //         rank -> join {proof, rank, ranks, host, pid, timeout, text}
 // Then, as often as the ranks like, each sends a text and gets the table of all texts. Afterwards
 // the root listens: a connection that closes without leave, or a give_up, becomes a failure that
@@ -29,8 +29,8 @@ inline constexpr int kMostRanks = 1 << 20;
 
 class Root : public Watched {
  public:
-  // Listens at once; port 0 takes a free one.
-  Root(const Secret& secret, std::uint16_t port);
+  // Listens at once; port 0 takes a free one. `host` is this host's name, for people.
+  Root(const Secret& secret, std::uint16_t port, std::string host);
 
   std::uint16_t port() const { return listener_.port; }
 
@@ -39,7 +39,8 @@ class Root : public Watched {
   bool finished() const override { return finished_; }
 
  private:
-  enum class Stage { greeting, challenged, member, gone };
+  // Refused: told why, ignored, dropped like a stranger.
+  enum class Stage { greeting, challenged, refused, member, gone };
   struct Connection {
     explicit Connection(base::UniqueFd socket);
     MessageStream stream;
@@ -54,6 +55,7 @@ class Root : public Watched {
   };
 
   void admit_strangers();
+  void make_room();
   void serve(Connection& connection);
   void handle(Connection& connection, const Message& message);
   void handle_hello(Connection& connection, const Message& message);
@@ -65,18 +67,21 @@ class Root : public Watched {
   void lost(Connection& connection);
   // Ends the communicator for everyone: the rank at fault, and why.
   void fail_all(int rank, heddleResult_t code, const std::string& text);
-  void refuse(Connection& connection, heddleResult_t code, const std::string& text);
+  void refuse(Connection& connection, const std::string& text);
   void drop_stranger(Connection& connection, const char* why);
   int members() const;
 
   Secret secret_;
   Listener listener_;
+  const std::string host_;
   // How long after the first join all must be there: the least that a rank wants to wait.
   base::Seconds init_timeout_{1e9};
   std::list<Connection> connections_;
-  int ranks_ = 0;  // 0 until the first join
-  std::optional<base::Clock::time_point> first_join_;
-  bool joined_ = false;  // all ranks were there
+  int ranks_ = 0;                                          // 0 until the first join
+  std::optional<base::Clock::time_point> exchange_since_;  // first text of the exchange under way
+  std::optional<base::Clock::time_point> no_room_since_;   // out of descriptors
+  bool used_ = false;                                      // somebody has joined
+  bool joined_ = false;                                    // all ranks were there
   bool failed_ = false;
   bool finished_ = false;
 };

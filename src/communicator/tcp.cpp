@@ -139,7 +139,10 @@ UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Dead
 
 UniqueFd accept_tcp(const UniqueFd& listener) {
   UniqueFd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (fd) send_at_once(fd);
+  if (fd) {
+    send_at_once(fd);
+    errno = 0;
+  }
   return fd;
 }
 

@@ -23,7 +23,7 @@ Listener listen_tcp(std::uint16_t port);
 base::UniqueFd connect_tcp(const std::vector<std::string>& addresses,
                            const base::Deadline& deadline);
 
-// A waiting connection, or none.
+// A waiting connection, or none and the reason in errno (EAGAIN: nobody waits).
 base::UniqueFd accept_tcp(const base::UniqueFd& listener);
 
 }  // namespace heddle::communicator

@@ -26,6 +26,9 @@ RankInfo describe_this_rank(const base::Settings& settings) {
   return info;
 }
 
+// For what is queued for the root to leave.
+constexpr base::Seconds kFarewell{0.3};
+
 }  // namespace
 
 World::World(const RootAddress& root, int rank, int ranks, const base::Settings& settings)
@@ -40,9 +43,8 @@ World::World(const RootAddress& root, int rank, int ranks, const base::Settings&
 }
 
 World::~World() {
-  for (const auto& transport : {shared_memory_, fabric_})
-    if (transport) transport->remove_secret(id_);
-  if (member_) member_->close();
+  forget_secret();
+  if (member_) member_->close(kFarewell);
 }
 
 void World::join(const RootAddress& root, const base::Settings& settings) {
@@ -56,6 +58,11 @@ void World::join(const RootAddress& root, const base::Settings& settings) {
   try {
     for (const auto& text : table) infos_.push_back(decode_rank_info(text));
     check_agreement(infos_);
+    for (int peer = 0; peer < ranks_; ++peer) {
+      const RankInfo& info = infos_[static_cast<std::size_t>(peer)];
+      if (info.host_name == member_->root_host() && info.pid == member_->root_pid())
+        member_->name_root(peer, name_of(peer));
+    }
     connect_transports(root, settings);
   } catch (const base::Error& error) {
     member_->give_up_before_watch(error.code(), error.what());
@@ -72,8 +79,18 @@ void World::connect_transports(const RootAddress& root, const base::Settings& se
   if (fabric_) mine.fabric = fabric_->address();
   for (const auto& transport : {shared_memory_, fabric_})
     if (transport) transport->add_secret(id_, secret);
-  for (const auto& text : member_->exchange(encode(mine)))
-    addresses_.push_back(decode_rank_addresses(text));
+  try {
+    for (const auto& text : member_->exchange(encode(mine)))
+      addresses_.push_back(decode_rank_addresses(text));
+  } catch (const base::Error&) {
+    forget_secret();
+    throw;
+  }
+}
+
+void World::forget_secret() {
+  for (const auto& transport : {shared_memory_, fabric_})
+    if (transport) transport->remove_secret(id_);
 }
 
 void World::open_transports(const base::Settings& settings) {

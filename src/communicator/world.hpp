@@ -39,6 +39,7 @@ class World {
   void join(const RootAddress& root, const base::Settings& settings);
   void connect_transports(const RootAddress& root, const base::Settings& settings);
   void open_transports(const base::Settings& settings);
+  void forget_secret();
 
   int rank_;
   int ranks_;

@@ -27,7 +27,7 @@ def main():
     found = set(names())
     missing = [case for case in CASES if case not in found]
     for case in missing:
-        print(f'{case}: no TEST_CASE("{case}") or TEST_CASE("{case}: ...") and no CTest of this name')
+        print(f'{case}: no TEST_CASE("{case}") or "{case}: ...", and no CTest of this name')
     return 1 if missing else 0
 
 

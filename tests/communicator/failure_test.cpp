@@ -75,22 +75,46 @@ TEST_CASE("abort ends operations of all ranks quickly") {
   CHECK_THAT(errors[1], Contains("rank 2") && Contains("abort"));
 }
 
-TEST_CASE("abort from another thread frees the one that waits") {
-  run_ranks(
-      2,
-      [&](Communicator& communicator, int rank) {
-        std::vector<float> values(10, 1.0F);
-        if (rank == 1) {
-          std::this_thread::sleep_for(std::chrono::seconds(1));
-          return;
-        }
-        Work work = communicator.all_reduce_async(values, Op::sum);
-        expect(!work.done(), "finished without rank 1");
-        const auto start = base::Clock::now();
-        communicator.abort();
-        expect(base::seconds_since(start) < 2, "abort took 2 s or more");
-      },
-      "HEDDLE_TIMEOUT=30");
+TEST_CASE("abort from another thread frees one that waits and one that waits for its turn") {
+  const std::string how = GENERATE("HEDDLE_SHM=1", "HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp");
+  const UniqueId id = UniqueId::make();
+  const std::string settings = how + " HEDDLE_TIMEOUT=30";
+  std::atomic<bool> aborted{false};
+  std::thread idle([&] {  // a rank that never calls
+    auto communicator = Communicator::from_unique_id(id, 2, 1, {settings});
+    for (int i = 0; i < 2000 && !aborted; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+  heddleConfig_t config = HEDDLE_CONFIG_INITIALIZER;
+  config.settings = settings.c_str();
+  heddleComm_t comm = nullptr;
+  const heddleResult_t joined = heddleCommInitRankConfig(&comm, 2, id.get(), 0, &config);
+  heddleResult_t results[] = {heddleSuccess, heddleSuccess};
+  heddleResult_t abort_result = heddleInternalError;
+  double abort_seconds = 0;
+  if (joined == heddleSuccess) {
+    std::vector<std::thread> waiting;
+    for (auto& result : results) {
+      waiting.emplace_back([&result, comm] {
+        std::vector<float> values(1000, 1.0F);
+        result = heddleAllReduce(values.data(), values.data(), values.size(), heddleFloat32,
+                                 heddleSum, comm, nullptr);
+      });
+      // The first is inside its operation before the second comes, and that one before the abort.
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+    const auto start = base::Clock::now();
+    abort_result = heddleCommAbort(comm);
+    abort_seconds = base::seconds_since(start);
+    for (auto& thread : waiting) thread.join();
+  }
+  aborted = true;
+  idle.join();
+  REQUIRE(joined == heddleSuccess);
+  CHECK(abort_result == heddleSuccess);
+  CHECK(abort_seconds < 2);
+  CHECK(results[0] == heddleAborted);
+  CHECK(results[1] == heddleAborted);
 }
 
 TEST_CASE("ranks that differ in a setting are told which") {

@@ -1,6 +1,7 @@
 // Works, several communicators at once, read-only inputs, reproducible bits.
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstring>
 #include <thread>
 
@@ -116,6 +117,55 @@ TEST_CASE("read-only-inputs: they are not written") {
     expect(output[count - 1] == 3.0F, "reduce-scatter is wrong");
     munmap(memory, bytes);
   });
+}
+
+TEST_CASE("stale-errno: has no effect") {
+  const std::string how = GENERATE("HEDDLE_SHM=1", "HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp");
+  for (const int stale : {EAGAIN, ERANGE, EINTR, ENOMEM, EPIPE}) {
+    INFO(how << ", errno " << stale);
+    errno = stale;
+    heddleUniqueId id;
+    REQUIRE(heddleGetUniqueId(&id) == heddleSuccess);
+    std::vector<std::string> errors(2);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        // Every call with errno as some earlier call left it.
+        const auto must = [&](const auto& call) {
+          errno = stale;
+          if (call() != heddleSuccess)
+            errors[static_cast<std::size_t>(rank)] += heddleGetLastError(nullptr);
+        };
+        heddleConfig_t config = HEDDLE_CONFIG_INITIALIZER;
+        config.settings = how.c_str();
+        heddleComm_t comm = nullptr;
+        heddleWork_t work = nullptr;
+        std::vector<int> in(60000, rank + 1);
+        std::vector<int> out(2 * in.size());
+        must([&] { return heddleCommInitRankConfig(&comm, 2, id, rank, &config); });
+        if (comm == nullptr) return;
+        must([&] {
+          return heddleAllReduce(in.data(), out.data(), in.size(), heddleInt32, heddleSum, comm,
+                                 nullptr);
+        });
+        const bool summed = out[0] == 3 && out[in.size() - 1] == 3;
+        must([&] {
+          return heddleAllGather(in.data(), out.data(), in.size(), heddleInt32, comm, nullptr);
+        });
+        const bool gathered = out[0] == 1 && out[in.size()] == 2 && out.back() == 2;
+        must([&] {
+          return heddleAllReduceAsync(in.data(), in.data(), in.size(), heddleInt32, heddleSum, comm,
+                                      nullptr, &work);
+        });
+        must([&] { return heddleWorkWait(work, -1); });
+        must([&] { return heddleWorkFree(work); });
+        must([&] { return heddleCommDestroy(comm); });
+        if (!summed || !gathered || in.back() != 3)
+          errors[static_cast<std::size_t>(rank)] += "wrong values";
+      });
+    for (auto& thread : threads) thread.join();
+    for (const auto& error : errors) CHECK(error == "");
+  }
 }
 
 TEST_CASE("the same ranks and settings give the same bits") {

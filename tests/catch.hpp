@@ -3,18 +3,15 @@
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
-#include <cstddef>
+#include <concepts>
 #include <string>
 
-// In 3.x Contains asks a range for an element; these take back what 2.x means by it for text.
+// In 3.x Contains asks a range for an element; this takes back what 2.x means by it for text.
 namespace Catch::Matchers {
-template <std::size_t N>
-StringContainsMatcher Contains(const char (&text)[N]) {
-  return ContainsSubstring(text);
+template <std::convertible_to<std::string> Text>
+StringContainsMatcher Contains(Text&& text) {
+  return ContainsSubstring(std::string(text));
 }
-inline StringContainsMatcher Contains(const std::string& text) { return ContainsSubstring(text); }
-inline StringContainsMatcher Contains(std::string& text) { return ContainsSubstring(text); }
-inline StringContainsMatcher Contains(std::string&& text) { return ContainsSubstring(text); }
 }  // namespace Catch::Matchers
 namespace Catch {
 using Matchers::Contains;

@@ -37,6 +37,7 @@ constexpr std::array kTable{
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 8 * kMiB, "ring", 2},
     SelectionRow{kAllReduce, Reach::fabric, 3, 4, 64 * kKiB, "star", 1},
     SelectionRow{kAllReduce, Reach::fabric, 3, 4, 256 * kKiB, "star", 2},
+    SelectionRow{kAllReduce, Reach::fabric, 3, 4, 8 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::fabric, 5, 8, 16 * kKiB, "star", 1},
     SelectionRow{kAllReduce, Reach::fabric, 5, 8, 512 * kKiB, "two-shot", 1},
     SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * kMiB, "tree", 1},

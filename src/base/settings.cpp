@@ -92,11 +92,12 @@ const SettingRow kTable[] = {
     {"HEDDLE_SLOTS", "4 to 64", "Slots in one pipe from a rank to a rank.",
      [](Settings& s, std::string_view text) { return parse_number(text, 4, 64, s.slots); },
      [](const Settings& s) { return std::to_string(s.slots); }},
-    {"HEDDLE_SLOT_BYTES", "0, or 4K to 16M; 0 chooses",
+    {"HEDDLE_SLOT_BYTES", "0, or a multiple of 4K up to 16M; 0 chooses",
      "Bytes of one slot: the largest chunk that one move carries.",
      [](Settings& s, std::string_view text) {
        return text == "0" ? (s.slot_bytes = 0, true)
-                          : parse_size_in(text, 4 * kKi, 16 * kMi, s.slot_bytes);
+                          : parse_size_in(text, 4 * kKi, 16 * kMi, s.slot_bytes) &&
+                                s.slot_bytes % (4 * kKi) == 0;
      },
      [](const Settings& s) { return std::to_string(s.slot_bytes); }},
     {"HEDDLE_EAGER_BYTES", "0 to 64K",

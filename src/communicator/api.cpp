@@ -58,7 +58,8 @@ Pointer& required(Pointer* pointer, const char* name) {
 void refuse_forked_child() {
   if (heddle::communicator::forked_after_use())
     fail(heddleInvalidUsage,
-         "this process was forked from the one that made the communicator; it cannot use it");
+         "this process was forked from one that had used Heddle; fork before the first call, or "
+         "exec");
 }
 
 // A share of its own, so that an abort in another thread does not free what this call uses.
@@ -72,6 +73,7 @@ void join(heddleComm_t* comm, const heddleConfig_t* config,
           const std::function<std::shared_ptr<Communicator>(const heddle::base::Settings&)>& how) {
   required(comm, "comm");
   *comm = nullptr;
+  refuse_forked_child();
   std::string_view overrides;
   if (config != nullptr) {
     if (config->size != sizeof(heddleConfig_t))

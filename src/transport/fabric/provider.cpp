@@ -168,6 +168,12 @@ std::vector<Candidate> candidates(const Found& found, std::span<const std::strin
   return result;
 }
 
+// fi_tostr itself writes into one buffer of all threads.
+std::string text_of(const void* value, fi_type type) {
+  char text[256] = {};
+  return fi_tostr_r(text, sizeof text, value, type);
+}
+
 std::string join(const std::set<std::string>& names) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
@@ -176,7 +182,7 @@ std::string what_lacks(const Found& found, std::span<const std::string> allowed)
   if (found.offered.empty()) return "libfabric has it, but it finds no adapter on this machine";
   std::set<std::string> endpoints, adapters;
   for (const fi_info* info : found.offered) {
-    const char* type = fi_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE);
+    const std::string type = text_of(&info->ep_attr->type, FI_TYPE_EP_TYPE);
     endpoints.insert(type);
     adapters.insert(describe_adapter(*info).name);
   }
@@ -251,7 +257,7 @@ ChosenProvider choose_provider(const base::Settings& settings,
                           .adapters = {}};
     for (Candidate& candidate : candidates(found->second, allowed_interfaces)) {
       const std::uint32_t protocol = candidate.info->ep_attr->protocol;
-      chosen.protocol = fi_tostr(&protocol, FI_TYPE_PROTOCOL);
+      chosen.protocol = text_of(&protocol, FI_TYPE_PROTOCOL);
       chosen.adapters.push_back({std::move(candidate.adapter), Info(fi_dupinfo(candidate.info))});
     }
     if (!chosen.adapters.empty()) return chosen;

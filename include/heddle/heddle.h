@@ -22,6 +22,13 @@
 extern "C" {
 #endif
 
+/* In C++ the enumerations hold any int, so that a bad value can be told from a good one. */
+#ifdef __cplusplus
+#define HEDDLE_ENUM enum : int
+#else
+#define HEDDLE_ENUM enum
+#endif
+
 /* A communicator: this process's membership, as one rank, in a group of ranks. */
 typedef struct heddleComm* heddleComm_t;
 /* An operation under way, started by one of the ...Async calls. */
@@ -30,7 +37,7 @@ typedef struct heddleWork* heddleWork_t;
 typedef void* heddleStream_t;
 
 /* Values 0 to 7 mean what they mean in NCCL. */
-typedef enum {
+typedef HEDDLE_ENUM {
   heddleSuccess = 0,
   heddleUnhandledDeviceError = 1, /* the CUDA or Neuron runtime failed */
   heddleSystemError = 2,          /* the operating system or libfabric failed */
@@ -44,7 +51,7 @@ typedef enum {
 } heddleResult_t;
 
 /* Element types; float16 is IEEE binary16, bfloat16 the upper half of a binary32. */
-typedef enum {
+typedef HEDDLE_ENUM {
   heddleInt8 = 0,
   heddleUint8 = 1,
   heddleInt32 = 2,
@@ -61,7 +68,7 @@ typedef enum {
 /* Reductions. Integer sums and products wrap; avg is the sum divided by the number of ranks,
  * rounded toward zero for integers. A NaN operand of min or max may be ignored or kept, but all
  * ranks get the same bits. */
-typedef enum {
+typedef HEDDLE_ENUM {
   heddleSum = 0,
   heddleProd = 1,
   heddleMax = 2,

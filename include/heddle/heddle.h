@@ -24,9 +24,9 @@ extern "C" {
 
 /* In C++ the enumerations hold any int, so that a bad value can be told from a good one. */
 #ifdef __cplusplus
-#define HEDDLE_ENUM enum : int
+#define HEDDLE_INT : int
 #else
-#define HEDDLE_ENUM enum
+#define HEDDLE_INT
 #endif
 
 /* A communicator: this process's membership, as one rank, in a group of ranks. */
@@ -37,7 +37,7 @@ typedef struct heddleWork* heddleWork_t;
 typedef void* heddleStream_t;
 
 /* Values 0 to 7 mean what they mean in NCCL. */
-typedef HEDDLE_ENUM {
+typedef enum HEDDLE_INT {
   heddleSuccess = 0,
   heddleUnhandledDeviceError = 1, /* the CUDA or Neuron runtime failed */
   heddleSystemError = 2,          /* the operating system or libfabric failed */
@@ -51,7 +51,7 @@ typedef HEDDLE_ENUM {
 } heddleResult_t;
 
 /* Element types; float16 is IEEE binary16, bfloat16 the upper half of a binary32. */
-typedef HEDDLE_ENUM {
+typedef enum HEDDLE_INT {
   heddleInt8 = 0,
   heddleUint8 = 1,
   heddleInt32 = 2,
@@ -68,7 +68,7 @@ typedef HEDDLE_ENUM {
 /* Reductions. Integer sums and products wrap; avg is the sum divided by the number of ranks,
  * rounded toward zero for integers. A NaN operand of min or max may be ignored or kept, but all
  * ranks get the same bits. */
-typedef HEDDLE_ENUM {
+typedef enum HEDDLE_INT {
   heddleSum = 0,
   heddleProd = 1,
   heddleMax = 2,
@@ -115,8 +115,8 @@ HEDDLE_API heddleResult_t heddleCommInitRank(heddleComm_t* comm, int nranks, hed
 HEDDLE_API heddleResult_t heddleCommInitRankConfig(heddleComm_t* comm, int nranks,
                                                    heddleUniqueId id, int rank,
                                                    const heddleConfig_t* config);
-/* Joins the world that the launcher describes in the environment: torchrun's, Open MPI's, hydra's or
- * Slurm's variables, or a world of one when there are none. docs/bootstrap.md lists them. */
+/* Joins the world that the launcher describes in the environment: torchrun's, Open MPI's, hydra's
+ * or Slurm's variables, or a world of one when there are none. docs/bootstrap.md lists them. */
 HEDDLE_API heddleResult_t heddleCommInitFromEnvironment(heddleComm_t* comm,
                                                         const heddleConfig_t* config);
 

@@ -16,6 +16,7 @@ StringContainsMatcher Contains(Text&& text) {
 namespace Catch {
 using Matchers::Contains;
 }
+using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif

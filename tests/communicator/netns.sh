@@ -39,6 +39,15 @@ ip -n "$a" addr add 10.77.0.1/24 dev eth0
 ip -n "$b" addr add 10.77.0.2/24 dev eth0
 ip -n "$a" link set eth0 up
 ip -n "$b" link set eth0 up
+# The kernel calls a fresh link running up to a second late; until then libfabric passes it over.
+for ns in "$a" "$b"; do
+  tries=0
+  until ip -n "$ns" -br link show eth0 | grep -q ' UP '; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 50 ] || { echo "eth0 in $ns does not come up"; exit 1; }
+    sleep 0.1
+  done
+done
 echo "127.0.0.1 localhost $(hostname)" >"$work/hosts"
 
 # rank NAMESPACE RANK: in the background, with the host's name on loopback; the mount is seen by

@@ -50,6 +50,15 @@ for ns in "$a" "$b"; do
   ip -n "$ns" link set eth0 up
   host=$((host + 1))
 done
+# The kernel calls a fresh link running up to a second late; until then libfabric passes it over.
+for ns in "$a" "$b"; do
+  tries=0
+  until ip -n "$ns" -br link show eth0 | grep -q ' UP '; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 50 ] || { echo "eth0 in $ns does not come up"; exit 1; }
+    sleep 0.1
+  done
+done
 echo "127.0.0.1 localhost $(hostname)" >"$work/hosts"
 
 # inside NAMESPACE [VARIABLE=value]...: heddle-info's JSON, with the host's name on loopback. The

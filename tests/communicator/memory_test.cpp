@@ -19,6 +19,8 @@ constexpr int kRanks = 64;
 struct Board {
   heddleUniqueId id;
   std::atomic<int> published;
+  std::atomic<int> ready;     // ranks that have run all operations
+  std::atomic<int> measured;  // ranks whose memory has been read
   long kibibytes[kRanks];
 };
 
@@ -32,6 +34,14 @@ long proportional_kibibytes() {
       return value;
     }
   return -1;
+}
+
+// A share grows as the others leave: nobody is read before all are ready, or leaves before all have
+// been read. A rank that died is left behind after a minute.
+void meet(std::atomic<int>& count) {
+  ++count;
+  for (int waited = 0; count < kRanks && waited < 6000; ++waited)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 void be_rank(Board& board, int rank) {
@@ -54,7 +64,9 @@ void be_rank(Board& board, int rank) {
     communicator.reduce_scatter(many, few, Op::max);
     expect(few.back() == kRanks, "reduce-scatter is wrong");
   }
+  meet(board.ready);
   board.kibibytes[rank] = proportional_kibibytes() - before;
+  meet(board.measured);
 }
 
 }  // namespace

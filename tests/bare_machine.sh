@@ -75,6 +75,8 @@ in_root() { # RELEASE ROOT COMMAND...
     set -e
     root=$1 packages=$2
     shift 2
+    # "ip netns exec" wants "/" to be a mount.
+    mount --bind "$root" "$root"
     mount -t proc proc "$root/proc"
     mount -t sysfs -o ro sysfs "$root/sys"
     mount --rbind /dev "$root/dev"

@@ -29,10 +29,10 @@ class FabricTransport final : public Transport {
 
   // Pipes of a communicator are made only while its secret is known; both ends prove to know it.
   // Several ranks of one process may add the same one.
-  void add_secret(const std::array<std::uint8_t, 16>& communicator, const Secret& secret);
+  void add_secret(const std::array<std::uint8_t, 16>& communicator, const Secret& secret) override;
   // The last one also gives up the pipes of the communicator that are being made; pipes that
   // connect and accept have returned are not touched.
-  void remove_secret(const std::array<std::uint8_t, 16>& communicator);
+  void remove_secret(const std::array<std::uint8_t, 16>& communicator) override;
 
   std::string_view name() const override { return "fabric"; }
   std::string description() const override;

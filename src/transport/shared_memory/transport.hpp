@@ -25,8 +25,8 @@ class SharedMemoryTransport final : public Transport {
   // Lets pipes of a communicator be made, by peers that know the secret too. Several ranks of one
   // process may add the same; the last remove_secret ends what is still being connected. Pipes that
   // connect or accept have returned are not touched.
-  void add_secret(const CommunicatorId& communicator, const Secret& secret);
-  void remove_secret(const CommunicatorId& communicator);
+  void add_secret(const CommunicatorId& communicator, const Secret& secret) override;
+  void remove_secret(const CommunicatorId& communicator) override;
 
   // Whether the process with that address can be connected to from this one, as far as the address
   // tells: network namespaces have their own Unix sockets. It must be on the same host.

@@ -24,7 +24,9 @@ constexpr std::array<TypeRow, heddleNumTypes> kTypes = {{{"int8", "", 1},
                                                          {"half", "float16", 2},
                                                          {"float", "float32", 4},
                                                          {"double", "float64", 8},
-                                                         {"bfloat16", "", 2}}};
+                                                         {"bfloat16", "", 2},
+                                                         {"f8e4m3", "", 1},
+                                                         {"f8e5m2", "", 1}}};
 // In the order of heddleRedOp_t.
 constexpr std::array<std::string_view, heddleNumOps> kOps = {"sum", "prod", "max", "min", "avg"};
 
@@ -41,7 +43,7 @@ std::size_t size_of(heddleDataType_t type) { return kTypes.at(type).size; }
 
 bool is_float(heddleDataType_t type) {
   return type == heddleFloat16 || type == heddleFloat32 || type == heddleFloat64 ||
-         type == heddleBfloat16;
+         type == heddleBfloat16 || type == heddleFloat8e4m3 || type == heddleFloat8e5m2;
 }
 
 std::vector<heddleDataType_t> types_named(std::string_view name) {

@@ -50,7 +50,12 @@ typedef enum HEDDLE_INT {
   heddleAborted = 9               /* ended by heddleCommAbort */
 } heddleResult_t;
 
-/* Element types; float16 is IEEE binary16, bfloat16 the upper half of a binary32. */
+/* Element types; float16 is IEEE binary16, bfloat16 the upper half of a binary32. The two of 8 bits
+ * are those of the OCP 8-bit floating point specification: e4m3 has no infinities (NaN is 0x7f and
+ * 0xff) and ends at 448, e5m2 is the upper half of a binary16 and ends at 57344. A reduction
+ * computes them in float32 and rounds each result to nearest even; what is larger than the largest
+ * finite value, infinity included, becomes that value with its sign, and a NaN stays a NaN. Data
+ * that is only moved keeps its bits, infinities too. */
 typedef enum HEDDLE_INT {
   heddleInt8 = 0,
   heddleUint8 = 1,
@@ -62,7 +67,9 @@ typedef enum HEDDLE_INT {
   heddleFloat32 = 7,
   heddleFloat64 = 8,
   heddleBfloat16 = 9,
-  heddleNumTypes = 10
+  heddleFloat8e4m3 = 10,
+  heddleFloat8e5m2 = 11,
+  heddleNumTypes = 12
 } heddleDataType_t;
 
 /* Reductions. Integer sums and products wrap; avg is the sum divided by the number of ranks,

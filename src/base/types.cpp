@@ -6,7 +6,8 @@ namespace heddle::base {
 namespace {
 
 constexpr std::array<std::string_view, heddleNumTypes> kTypeNames = {
-    "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16"};
+    "int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
+    "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
 constexpr std::array<std::string_view, heddleNumOps> kOpNames = {"sum", "prod", "max", "min",
                                                                  "avg"};
 

@@ -18,7 +18,7 @@ inline constexpr int kCollectives = 3;
 
 // Size of one element in bytes; 0 for a value that is not a type.
 constexpr std::size_t size_of(DataType type) {
-  constexpr std::size_t sizes[heddleNumTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+  constexpr std::size_t sizes[heddleNumTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   return static_cast<unsigned>(type) < heddleNumTypes ? sizes[type] : 0;
 }
 

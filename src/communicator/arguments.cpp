@@ -50,7 +50,8 @@ Call checked_call(base::Collective collective, const void* send, void* receive, 
                   heddleDataType_t type, heddleRedOp_t op, heddleStream_t stream, int rank,
                   int ranks) {
   if (base::size_of(type) == 0)
-    fail(heddleInvalidArgument, "data type is {}: allowed is 0 (heddleInt8) to {} (heddleBfloat16)",
+    fail(heddleInvalidArgument,
+         "data type is {}: allowed is 0 (heddleInt8) to {} (heddleFloat8e5m2)",
          static_cast<int>(type), heddleNumTypes - 1);
   if (static_cast<unsigned>(op) >= heddleNumOps)
     fail(heddleInvalidArgument, "reduction is {}: allowed is 0 (heddleSum) to {} (heddleAvg)",

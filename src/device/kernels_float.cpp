@@ -26,6 +26,8 @@ void fill_floats(KernelTable& table) {
   fill_row<Plain<float>>(table.reduce[heddleFloat32]);
   fill_row<Plain<double>>(table.reduce[heddleFloat64]);
   fill_row<Bfloat16>(table.reduce[heddleBfloat16]);
+  fill_row<Float8e4m3>(table.reduce[heddleFloat8e4m3]);
+  fill_row<Float8e5m2>(table.reduce[heddleFloat8e5m2]);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -103,16 +103,12 @@ class Pass {
   template <int k, class D>
   HWY_INLINE hn::Vec<D> load_part(D d, std::size_t source, std::size_t at) const {
     const std::size_t lanes = hn::Lanes(d);
-    if constexpr (Codec::kPaired) {
+    if constexpr (Codec::kParts > 1) {
+      constexpr int parts = Codec::kParts;
       const hn::Repartition<Stored, D> ds;
       const Stored* from =
-          reinterpret_cast<const Stored*>(from_[source]) + at + (k / 2) * 2 * lanes;
-      const auto both = hn::LoadU(ds, from);
-      if constexpr (k % 2 == 0) {
-        return Codec::decode_even(d, both);
-      } else {
-        return Codec::decode_odd(d, both);
-      }
+          reinterpret_cast<const Stored*>(from_[source]) + at + k / parts * parts * lanes;
+      return Codec::template decode_part<k % parts>(d, hn::LoadU(ds, from));
     } else {
       return load(d, source, at + k * lanes);
     }
@@ -137,10 +133,15 @@ class Pass {
 
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE void store_block(D d, std::size_t at, V v0, V v1, V v2, V v3) const {
-    if constexpr (Codec::kPaired) {
+    if constexpr (Codec::kParts == 4) {
       const hn::Repartition<Stored, D> ds;
-      const auto s0 = Codec::encode_pair(d, v0, v1);
-      const auto s1 = Codec::encode_pair(d, v2, v3);
+      const auto stored = Codec::encode_parts(d, v0, v1, v2, v3);
+      for (std::size_t i = 0; i < to_.size(); ++i)
+        store(ds, stored, destination(i, at), streams(i));
+    } else if constexpr (Codec::kParts == 2) {
+      const hn::Repartition<Stored, D> ds;
+      const auto s0 = Codec::encode_parts(d, v0, v1);
+      const auto s1 = Codec::encode_parts(d, v2, v3);
       for (std::size_t i = 0; i < to_.size(); ++i) {
         Stored* to = destination(i, at);
         const bool stream = streams(i);

@@ -15,7 +15,7 @@ constexpr std::size_t kStageBytes = 4096;
 
 bool is_float(base::DataType type) {
   return type == heddleFloat16 || type == heddleFloat32 || type == heddleFloat64 ||
-         type == heddleBfloat16;
+         type == heddleBfloat16 || type == heddleFloat8e4m3 || type == heddleFloat8e5m2;
 }
 
 void copy(const KernelTable& kernels, const ReduceTask& task) {

@@ -112,7 +112,7 @@ TEST_CASE("an unknown type or operation is an error that lists what is allowed")
   CHECK(type.status == kInvalidUsage);
   CHECK(has(type.what(), "\"floot\""));
   CHECK(has(type.what(), "uint8, int32"));
-  CHECK(has(type.what(), "bfloat16, all"));
+  CHECK(has(type.what(), "f8e5m2, all"));
   const Usage op = refused({"-o", "mulsum"});
   CHECK(op.status == kInvalidUsage);
   CHECK(has(op.what(), "\"mulsum\""));

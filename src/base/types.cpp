@@ -1,6 +1,8 @@
 #include "base/types.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 namespace heddle::base {
 namespace {
@@ -26,6 +28,11 @@ std::string_view name_of(Collective collective) {
     case Collective::all_reduce: return "all-reduce";
     case Collective::all_gather: return "all-gather";
     case Collective::reduce_scatter: return "reduce-scatter";
+    case Collective::broadcast: return "broadcast";
+    case Collective::reduce: return "reduce";
+    case Collective::gather: return "gather";
+    case Collective::scatter: return "scatter";
+    case Collective::all_to_all: return "all-to-all";
   }
   return "invalid";
 }
@@ -42,6 +49,14 @@ std::optional<DataType> data_type_named(std::string_view name) {
 std::optional<RedOp> red_op_named(std::string_view name) {
   for (std::size_t i = 0; i < kOpNames.size(); ++i)
     if (kOpNames[i] == name) return static_cast<RedOp>(i);
+  return std::nullopt;
+}
+
+std::optional<Collective> collective_named(std::string_view name) {
+  std::string dashed(name);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  for (int c = 0; c < kCollectives; ++c)
+    if (name_of(static_cast<Collective>(c)) == dashed) return static_cast<Collective>(c);
   return std::nullopt;
 }
 

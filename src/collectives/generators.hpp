@@ -10,6 +10,7 @@ extern const Algorithm kTree;
 extern const Algorithm kOneShot;
 extern const Algorithm kTwoShot;
 extern const Algorithm kStar;
+extern const Algorithm kPairwise;
 
 // A world of one contacts nobody: every piece of the channel from the input to the output. The
 // single contribution is complete where it is read.

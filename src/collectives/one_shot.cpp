@@ -68,17 +68,22 @@ Lane lane_of(const Shape& shape, int rank, int channel) {
     case base::Collective::all_reduce: return all_reduce(shape, rank, channel);
     case base::Collective::reduce_scatter: return reduce_scatter(shape, rank, channel);
     case base::Collective::all_gather: return all_gather(shape, rank, channel);
+    default: return {};
   }
-  return {};
 }
 
 }  // namespace
 
 constinit const Algorithm kOneShot{
     .name = "one-shot",
-    .supports = [](base::Collective) { return true; },
+    .supports =
+        [](base::Collective c) {
+          return c == base::Collective::all_reduce || c == base::Collective::reduce_scatter ||
+                 c == base::Collective::all_gather;
+        },
     .pieces = [](const Shape& shape) { return shape.channels; },
     .lane = lane_of,
+    .uneven = true,
 };
 
 }  // namespace heddle::collectives

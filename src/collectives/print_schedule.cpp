@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 #include <string>
 
 #include "collectives/text.hpp"
@@ -24,23 +25,19 @@ int positive(std::string_view text) {
 int main(int argc, char** argv) {
   Shape shape{heddle::base::Collective::all_reduce, 0, 1};
   const Algorithm* algorithm = nullptr;
-  bool known = false;
+  std::optional<heddle::base::Collective> collective;
   if (argc == 4 || argc == 5) {
     algorithm = heddle::collectives::algorithm_named(argv[1]);
-    for (int c = 0; c < heddle::base::kCollectives && !known; ++c) {
-      shape.collective = static_cast<heddle::base::Collective>(c);
-      known = heddle::base::name_of(shape.collective) == argv[2];
-    }
+    collective = heddle::base::collective_named(argv[2]);
+    shape.collective = collective.value_or(shape.collective);
     shape.ranks = positive(argv[3]);
     if (argc == 5) shape.channels = positive(argv[4]);
   }
-  if (algorithm == nullptr || !known || shape.ranks == 0 || shape.channels == 0) {
+  if (algorithm == nullptr || !collective || shape.ranks == 0 || shape.channels == 0) {
     std::string names;
     for (const Algorithm& each : heddle::collectives::algorithms())
       names += fmt::format("{}{}", names.empty() ? "" : "|", each.name);
-    fmt::print(stderr,
-               "usage: heddle-schedule {} all-reduce|all-gather|reduce-scatter RANKS [CHANNELS]\n",
-               names);
+    fmt::print(stderr, "usage: heddle-schedule {} COLLECTIVE RANKS [CHANNELS]\n", names);
     return 2;
   }
   if (!algorithm->supports(shape.collective)) {

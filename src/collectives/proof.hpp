@@ -23,7 +23,8 @@ struct Pairing {
   struct Pipe {
     int from;
     int to;
-    std::size_t messages = 0;  // a round
+    std::size_t messages = 0;  // a round; each part counts
+    std::size_t parts = 1;     // the most of one message
   };
   struct MoveUse {
     std::size_t first;  // index into LaneUse::pipes: those received from, then those sent to
@@ -39,8 +40,8 @@ struct Pairing {
   std::vector<LaneUse> lanes;  // by rank
 };
 
-// Pairs the messages of a channel: a pipe keeps order, so its k-th send must be meant by its k-th
-// receive. Pieces that agree give lengths that agree.
+// Pairs the messages of a channel: a pipe keeps order, so its k-th chunk must be meant by its k-th
+// receive, as the same part of the same message. Pieces that agree give lengths that agree.
 std::optional<Fault> pair_messages(const Schedule& schedule, int channel, Pairing& pairing);
 
 // Runs the rounds of a channel on symbols.

@@ -83,17 +83,22 @@ Lane lane_of(const Shape& shape, int rank, int channel) {
     case base::Collective::all_reduce: return all_reduce(at, channel * pieces);
     case base::Collective::reduce_scatter: return reduce_scatter(at, channel);
     case base::Collective::all_gather: return all_gather(at, channel);
+    default: return {};
   }
-  return {};
 }
 
 }  // namespace
 
 constinit const Algorithm kRing{
     .name = "ring",
-    .supports = [](base::Collective) { return true; },
+    .supports =
+        [](base::Collective c) {
+          return c == base::Collective::all_reduce || c == base::Collective::reduce_scatter ||
+                 c == base::Collective::all_gather;
+        },
     .pieces = [](const Shape& shape) { return pieces_per_channel(shape) * shape.channels; },
     .lane = lane_of,
+    .uneven = true,
 };
 
 }  // namespace heddle::collectives

@@ -7,7 +7,7 @@
 namespace heddle::collectives {
 
 std::span<const Algorithm> algorithms() {
-  static const std::array all{kRing, kTree, kOneShot, kTwoShot, kStar};
+  static const std::array all{kRing, kTree, kOneShot, kTwoShot, kStar, kPairwise};
   return all;
 }
 

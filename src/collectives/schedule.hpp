@@ -22,13 +22,17 @@ struct End {
   enum class Where : std::uint8_t { input, output, peer };
   Where where;
   int index;  // block of the buffer, or rank of the peer
+  // Of a peer: the message goes on with the next chunk that this lane moves to, or from, the peer.
+  // So several blocks travel as one message; all its chunks are of one piece, and the receiver has
+  // it when the last was written.
+  bool more = false;
 
   bool operator==(const End&) const = default;
 };
 
 constexpr End input(int block) { return {End::Where::input, block}; }
 constexpr End output(int block) { return {End::Where::output, block}; }
-constexpr End peer(int rank) { return {End::Where::peer, rank}; }
+constexpr End peer(int rank, bool more = false) { return {End::Where::peer, rank, more}; }
 
 // The one kind of move: read chunk `piece` from every source, reduce in the listed order, write the
 // result to every destination, in one pass over memory.
@@ -47,7 +51,18 @@ struct Shape {
   base::Collective collective;
   int ranks;
   int channels;
+  int root = 0;  // where base::has_root
+  // Rank r is on host r / ranks_per_host, which divides `ranks`; 0 when the hosts are not known or
+  // not alike.
+  int ranks_per_host = 0;
 };
+
+constexpr int input_blocks(const Shape& shape, int rank) {
+  return base::input_blocks(shape.collective, shape.ranks, rank, shape.root);
+}
+constexpr int output_blocks(const Shape& shape, int rank) {
+  return base::output_blocks(shape.collective, shape.ranks, rank, shape.root);
+}
 
 struct Algorithm {
   std::string_view name;
@@ -57,7 +72,17 @@ struct Algorithm {
   // The moves of one rank on one channel, in order. Requires supports(), 1 <= ranks,
   // 0 <= rank < ranks, 0 <= channel < channels.
   Lane (*lane)(const Shape&, int rank, int channel);
+  // The most chunks that one message of any rank has (End::more).
+  int (*parts)(const Shape&) = [](const Shape&) { return 1; };
+  // Whether it can do this shape, of a collective that it supports.
+  bool (*fits)(const Shape&) = [](const Shape&) { return true; };
+  // Every move has an input or output end, so that blocks may have different lengths.
+  bool uneven = false;
 };
+
+inline bool can_do(const Algorithm& algorithm, const Shape& shape) {
+  return algorithm.supports(shape.collective) && algorithm.fits(shape);
+}
 
 // All algorithms, in the order of preference for ties.
 std::span<const Algorithm> algorithms();

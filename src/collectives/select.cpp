@@ -13,6 +13,11 @@ namespace {
 constexpr auto kAllReduce = base::Collective::all_reduce;
 constexpr auto kAllGather = base::Collective::all_gather;
 constexpr auto kReduceScatter = base::Collective::reduce_scatter;
+constexpr auto kBroadcast = base::Collective::broadcast;
+constexpr auto kReduce = base::Collective::reduce;
+constexpr auto kGather = base::Collective::gather;
+constexpr auto kScatter = base::Collective::scatter;
+constexpr auto kAllToAll = base::Collective::all_to_all;
 constexpr int kMany = std::numeric_limits<int>::max();
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kKiB = 1024;
@@ -31,6 +36,11 @@ constexpr std::array kTable{
     SelectionRow{kAllGather, Reach::local, 1, kMany, kAny, "ring", 1},
     SelectionRow{kReduceScatter, Reach::local, 1, 8, 64 * kKiB, "one-shot", 1},
     SelectionRow{kReduceScatter, Reach::local, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kBroadcast, Reach::local, 1, kMany, kAny, "star", 1},
+    SelectionRow{kReduce, Reach::local, 1, kMany, kAny, "star", 1},
+    SelectionRow{kGather, Reach::local, 1, kMany, kAny, "star", 1},
+    SelectionRow{kScatter, Reach::local, 1, kMany, kAny, "star", 1},
+    SelectionRow{kAllToAll, Reach::local, 1, kMany, kAny, "pairwise", 1},
 
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 256 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 512 * kKiB, "ring", 1},
@@ -47,7 +57,19 @@ constexpr std::array kTable{
     SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 1},
     SelectionRow{kReduceScatter, Reach::fabric, 3, 8, 4 * kMiB, "one-shot", 1},
     SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kBroadcast, Reach::fabric, 1, kMany, kAny, "star", 1},
+    SelectionRow{kReduce, Reach::fabric, 1, kMany, kAny, "star", 1},
+    SelectionRow{kGather, Reach::fabric, 1, kMany, kAny, "star", 1},
+    SelectionRow{kScatter, Reach::fabric, 1, kMany, kAny, "star", 1},
+    SelectionRow{kAllToAll, Reach::fabric, 1, kMany, kAny, "pairwise", 1},
 };
+
+// What runs where blocks have different lengths: for an algorithm that the table names may need
+// equal ones.
+std::string_view uneven_algorithm(base::Collective collective) {
+  if (base::has_root(collective)) return "star";
+  return collective == base::Collective::all_to_all ? "pairwise" : "ring";
+}
 
 std::string_view name_of(Reach reach) { return reach == Reach::local ? "local" : "fabric"; }
 
@@ -99,18 +121,27 @@ Selection choose(const SelectionRequest& request) {
                request.forced_channels);
   const SelectionRow& row = fitting_row(request);
   Selection selection{algorithm_named(row.algorithm), row.channels, row_text(row)};
+  const auto usable = [&](const Algorithm& algorithm) {
+    return can_do(algorithm, request.shape()) && (algorithm.uneven || !request.uneven);
+  };
+  if (!usable(*selection.algorithm)) {
+    selection.algorithm = algorithm_named(uneven_algorithm(request.collective));
+    selection.why += fmt::format("; {} as that cannot do this call", selection.algorithm->name);
+  }
   if (!request.forced_algorithm.empty() && request.forced_algorithm != "auto") {
     const Algorithm* forced = algorithm_named(request.forced_algorithm);
     if (forced == nullptr)
       base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
                  request.forced_algorithm, known_names());
-    if (forced->supports(request.collective)) {
+    if (usable(*forced)) {
       selection.algorithm = forced;
       selection.why = fmt::format("{} was asked for", forced->name);
     } else {
       selection.force_refused = true;
-      selection.why = fmt::format("{} was asked for but has no {}; the table says: {}",
-                                  forced->name, base::name_of(request.collective), selection.why);
+      selection.why =
+          fmt::format("{} was asked for but has no {}{}; the table says: {}", forced->name,
+                      base::name_of(request.collective),
+                      forced->supports(request.collective) ? " of this shape" : "", selection.why);
     }
   }
   if (request.forced_channels > 0) {

@@ -39,6 +39,11 @@ struct SelectionRequest {
   Reach reach;
   std::string_view forced_algorithm = {};  // "" or "auto": by the table
   int forced_channels = 0;                 // 0: by the table
+  int root = 0;                            // as in Shape, like the next
+  int ranks_per_host = 0;
+  bool uneven = false;  // the blocks have different lengths
+
+  Shape shape() const { return {collective, ranks, 1, root, ranks_per_host}; }
 };
 
 struct Selection {
@@ -47,7 +52,7 @@ struct Selection {
   // A sentence for the log: the row that fitted, what was forced, or why what was forced was not
   // taken.
   std::string why;
-  // A forced algorithm does not support the collective, so that the table decided.
+  // A forced algorithm cannot do the call, so that the table decided.
   bool force_refused = false;
 };
 

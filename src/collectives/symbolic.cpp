@@ -31,9 +31,12 @@ struct Cell {
   std::size_t move = 0;
 };
 
+// A message takes its slot with its first part and gives it back with its last.
 struct RunningPipe {
-  std::size_t first = 0;  // slot of the oldest message
-  std::size_t filled = 0;
+  std::size_t first = 0;     // the oldest chunk's place among the values
+  std::size_t filled = 0;    // chunks, in messages that are whole or not
+  std::size_t messages = 0;  // whole, and not yet read to their ends
+  bool sending = false;      // the newest message is not whole yet
 };
 
 struct RunningLane {
@@ -63,11 +66,16 @@ class Run {
         pieces_(schedule.pieces / shape_.channels),
         sets_(shape_.ranks),
         pipes_(pairing.pipes.size()),
-        messages_(pairing.pipes.size() * slots_),
         lanes_(static_cast<std::size_t>(shape_.ranks)),
         expressions_(static_cast<std::size_t>(pieces_)) {
-    const auto cells = base::output_blocks(shape_.collective, shape_.ranks) * pieces_;
-    for (RunningLane& lane : lanes_) lane.output.resize(static_cast<std::size_t>(cells));
+    for (int rank = 0; rank < shape_.ranks; ++rank)
+      at(rank).output.resize(static_cast<std::size_t>(output_blocks(shape_, rank) * pieces_));
+    std::size_t values = 0;
+    for (const Pairing::Pipe& pipe : pairing.pipes) {
+      first_value_.push_back(values);
+      values += capacity(pipe);
+    }
+    messages_.resize(values);
   }
 
   std::optional<Fault> run() {
@@ -119,8 +127,8 @@ class Run {
     const Pairing::MoveUse& move = use(rank).moves[lane.move];
     for (; lane.ready < move.receives + move.sends; ++lane.ready) {
       const int pipe = use(rank).pipes[move.first + lane.ready];
-      const std::size_t filled = pipes_[static_cast<std::size_t>(pipe)].filled;
-      if (lane.ready < move.receives ? filled > 0 : filled < slots_) continue;
+      const RunningPipe& p = pipes_[static_cast<std::size_t>(pipe)];
+      if (lane.ready < move.receives ? p.messages > 0 : p.sending || p.messages < slots_) continue;
       lane.waits_for = pipe;
       return false;
     }
@@ -133,19 +141,28 @@ class Run {
     runnable_.push_back(rank);
   }
 
-  Value receive(int pipe) {
+  std::size_t capacity(const Pairing::Pipe& pipe) const { return pipe.parts * slots_; }
+  Value& value_at(int pipe, std::size_t chunk) {
+    const auto p = static_cast<std::size_t>(pipe);
+    return messages_[first_value_[p] + chunk % capacity(pairing_.pipes[p])];
+  }
+
+  Value receive(int pipe, bool more) {
     RunningPipe& p = pipes_[static_cast<std::size_t>(pipe)];
-    const Value value = messages_[static_cast<std::size_t>(pipe) * slots_ + p.first];
-    p.first = (p.first + 1) % slots_;
+    const Value value = value_at(pipe, p.first++);
     --p.filled;
+    if (more) return value;
+    --p.messages;
     wake(pairing_.pipes[static_cast<std::size_t>(pipe)].from, pipe);
     return value;
   }
 
-  void send(int pipe, const Value& value) {
+  void send(int pipe, bool more, const Value& value) {
     RunningPipe& p = pipes_[static_cast<std::size_t>(pipe)];
-    messages_[static_cast<std::size_t>(pipe) * slots_ + (p.first + p.filled) % slots_] = value;
-    ++p.filled;
+    value_at(pipe, p.first + p.filled++) = value;
+    p.sending = more;
+    if (more) return;
+    ++p.messages;
     wake(pairing_.pipes[static_cast<std::size_t>(pipe)].to, pipe);
   }
 
@@ -157,20 +174,36 @@ class Run {
   // Which output block an input block lies in, or -1.
   int alias_of(int rank, int block) const {
     if (!options_.in_place) return -1;
-    switch (shape_.collective) {
-      case base::Collective::all_reduce: return 0;
-      case base::Collective::all_gather: return rank;
-      case base::Collective::reduce_scatter: return block == rank ? 0 : -1;
-    }
+    for (int output = 0; output < output_blocks(shape_, rank); ++output)
+      if (base::input_in_place(shape_.collective, rank, shape_.root, output) == block)
+        return output;
     return -1;
   }
 
-  // A rank's own contribution. A value's block is where its data belongs: for all-gather the
-  // output block of the rank that it comes from.
+  // A rank's own contribution. A value's block is where its data belongs: the block of the input,
+  // or for a gather the output block of the rank that it comes from.
   Value contribution(int rank, int block) const {
-    const int belongs = shape_.collective == base::Collective::all_gather ? rank : block;
+    const int belongs = gathers() ? rank : block;
     return {rank, belongs, false,
             mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(belongs))};
+  }
+  bool gathers() const {
+    return shape_.collective == base::Collective::all_gather ||
+           shape_.collective == base::Collective::gather;
+  }
+  // The block whose data belongs in an output block of a rank.
+  int belonging(int rank, int block) const {
+    switch (shape_.collective) {
+      case base::Collective::reduce_scatter:
+      case base::Collective::scatter:
+      case base::Collective::all_to_all: return rank;
+      default: return block;
+    }
+  }
+  // The set of ranks whose contributions an output block must hold.
+  int expected_set(int block) const {
+    if (base::reduces(shape_.collective)) return sets_.everybody();
+    return base::only_root_sends(shape_.collective) ? shape_.root : block;
   }
 
   std::optional<Fault> read_local(int rank, const End& end, int piece, Value& value) {
@@ -186,7 +219,10 @@ class Run {
       return std::nullopt;
     }
     value = contribution(rank, end.index);
-    if (written == nullptr || written->value.expression == value.expression) return std::nullopt;
+    // The copy of a chunk onto itself does no harm, unless each reading of an input scales it.
+    const bool same = !base::reduces(shape_.collective) && written != nullptr &&
+                      written->value.expression == value.expression;
+    if (written == nullptr || same) return std::nullopt;
     return fault(FaultKind::overwritten_input, rank,
                  fmt::format("{} is the memory of output {}, which move {} has written over",
                              to_text(end), block, written->move));
@@ -198,7 +234,7 @@ class Run {
     for (const End& end : move.sources) {
       Value& value = values.emplace_back();
       if (end.where == End::Where::peer) {
-        value = receive(use(rank).pipes[next++]);
+        value = receive(use(rank).pipes[next++], end.more);
       } else if (auto fault = read_local(rank, end, move.piece, value)) {
         return fault;
       }
@@ -242,17 +278,19 @@ class Run {
     Value result;
     if (auto fault = reduce(rank, values_, result)) return fault;
     const Pairing::MoveUse& used = use(rank).moves[lane.move];
-    for (std::size_t i = 0; i < used.sends; ++i)
-      send(use(rank).pipes[used.first + used.receives + i], result);
-    for (const End& end : move.destinations)
+    std::size_t next = used.first + used.receives;
+    for (const End& end : move.destinations) {
       if (end.where == End::Where::output)
         cell(rank, end.index, move.piece) = {result, lane.round, lane.move};
+      else
+        send(use(rank).pipes[next++], end.more, result);
+    }
     return std::nullopt;
   }
 
   // At the end of a rank's round.
   std::optional<Fault> check_outputs(int rank) {
-    const int blocks = base::output_blocks(shape_.collective, shape_.ranks);
+    const int blocks = output_blocks(shape_, rank);
     for (int block = 0; block < blocks; ++block)
       for (int piece = 0; piece < pieces_; ++piece)
         if (auto fault = check_output(rank, block, piece)) return fault;
@@ -268,9 +306,7 @@ class Run {
                                channel_, numbered, block)};
     }
     const Value& value = written.value;
-    const bool gathers = shape_.collective == base::Collective::all_gather;
-    const bool scatters = shape_.collective == base::Collective::reduce_scatter;
-    const int belongs = scatters ? rank : block;
+    const int belongs = belonging(rank, block);
     const auto wrong = [&](FaultKind kind, const std::string& detail) {
       return fault_at(schedule_, kind, rank, channel_, written.move,
                       fmt::format("output {} is left with {}", block, detail));
@@ -278,9 +314,13 @@ class Run {
     if (value.block != belongs)
       return wrong(FaultKind::wrong_value,
                    fmt::format("data of block {} where block {} belongs", value.block, belongs));
-    if (!gathers && value.set != sets_.everybody())
-      return wrong(FaultKind::missing_contribution,
-                   fmt::format("the contributions of {} only", sets_.to_text(value.set)));
+    if (const int expected = expected_set(block); value.set != expected)
+      return base::reduces(shape_.collective)
+                 ? wrong(FaultKind::missing_contribution,
+                         fmt::format("the contributions of {} only", sets_.to_text(value.set)))
+                 : wrong(FaultKind::wrong_value,
+                         fmt::format("data of {} where that of {} belongs",
+                                     sets_.to_text(value.set), sets_.to_text(expected)));
     if (shape_.collective != base::Collective::all_reduce) return std::nullopt;
     Expression& first = expressions_[static_cast<std::size_t>(piece)];
     if (first.rank < 0) first = {rank, value.expression};
@@ -325,7 +365,8 @@ class Run {
   const int pieces_;  // of this channel
   RankSets sets_;
   std::vector<RunningPipe> pipes_;
-  std::vector<Value> messages_;  // slots_ a pipe
+  std::vector<std::size_t> first_value_;  // by pipe, index into messages_
+  std::vector<Value> messages_;           // the chunks in each pipe, a ring
   std::vector<RunningLane> lanes_;
   std::vector<Expression> expressions_;  // of the results, by piece
   std::vector<int> runnable_;

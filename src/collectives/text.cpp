@@ -20,7 +20,7 @@ std::string to_text(const End& end) {
   switch (end.where) {
     case End::Where::input: return fmt::format("input {}", end.index);
     case End::Where::output: return fmt::format("output {}", end.index);
-    case End::Where::peer: return fmt::format("peer {}", end.index);
+    case End::Where::peer: return fmt::format("peer {}{}", end.index, end.more ? " ..." : "");
   }
   return fmt::format("end of kind {}", static_cast<int>(end.where));
 }

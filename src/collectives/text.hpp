@@ -7,7 +7,7 @@
 
 namespace heddle::collectives {
 
-// "input 0", "output 2", "peer 5".
+// "input 0", "output 2", "peer 5", "peer 5 ..." for a message that goes on.
 std::string to_text(const End& end);
 // "piece 3: peer 1 + input 0 -> output 0, peer 3 (completes)".
 std::string to_text(const Move& move);

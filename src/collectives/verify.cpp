@@ -14,6 +14,7 @@ std::string_view name_of(FaultKind kind) {
   switch (kind) {
     case FaultKind::malformed: return "malformed";
     case FaultKind::wrong_piece: return "wrong piece";
+    case FaultKind::wrong_message: return "wrong message";
     case FaultKind::leftover_message: return "leftover message";
     case FaultKind::deadlock: return "deadlock";
     case FaultKind::missing_contribution: return "missing contribution";
@@ -32,10 +33,12 @@ namespace {
 
 // What is wrong with an end by itself; empty when nothing is.
 std::string wrong_end(const Shape& shape, int rank, const End& end) {
-  const int inputs = base::input_blocks(shape.collective, shape.ranks);
-  const int outputs = base::output_blocks(shape.collective, shape.ranks);
+  const int inputs = input_blocks(shape, rank);
+  const int outputs = output_blocks(shape, rank);
   const bool is_peer = end.where == End::Where::peer;
   const int limit = is_peer ? shape.ranks : end.where == End::Where::input ? inputs : outputs;
+  if (limit == 0) return fmt::format("{}: this rank has none", to_text(end));
+  if (end.more && !is_peer) return fmt::format("{} is no message that could go on", to_text(end));
   if (end.index < 0 || end.index >= limit)
     return fmt::format("{} is outside 0..{}", to_text(end), limit - 1);
   if (is_peer && end.index == rank) return fmt::format("{} is the rank itself", to_text(end));
@@ -106,11 +109,16 @@ Fault fault_at(const Schedule& schedule, FaultKind kind, int rank, int channel, 
 }
 
 std::optional<Fault> check_form(const Schedule& schedule) {
-  const auto& [collective, ranks, channels] = schedule.shape;
+  const int ranks = schedule.shape.ranks;
+  const int channels = schedule.shape.channels;
   if (ranks < 1 || channels < 1)
     return malformed(
         -1, -1,
         fmt::format("{} ranks and {} channels; at least 1 of each is needed", ranks, channels));
+  if (schedule.shape.root < 0 || schedule.shape.root >= ranks)
+    return malformed(-1, -1, fmt::format("root {} of {} ranks", schedule.shape.root, ranks));
+  if (schedule.parts < 1)
+    return malformed(-1, -1, fmt::format("messages of {} parts; at least 1", schedule.parts));
   if (schedule.pieces < channels || schedule.pieces % channels != 0)
     return malformed(
         -1, -1, fmt::format("{} pieces are no multiple of {} channels", schedule.pieces, channels));
@@ -136,7 +144,7 @@ std::optional<Fault> check_form(const Schedule& schedule) {
 }  // namespace proof
 
 Schedule schedule_of(const Algorithm& algorithm, const Shape& shape) {
-  Schedule schedule{shape, algorithm.pieces(shape), {}};
+  Schedule schedule{shape, algorithm.pieces(shape), {}, algorithm.parts(shape)};
   for (int rank = 0; rank < shape.ranks; ++rank) {
     auto& lanes = schedule.lanes.emplace_back();
     for (int channel = 0; channel < shape.channels; ++channel)

@@ -15,6 +15,7 @@ struct Schedule {
   Shape shape;
   int pieces;  // of one round, over all channels
   std::vector<std::vector<Lane>> lanes;
+  int parts = 1;  // the most chunks of one message
 };
 
 // Requires that the algorithm supports the collective, and at least one rank and one channel.
@@ -22,7 +23,8 @@ Schedule schedule_of(const Algorithm& algorithm, const Shape& shape);
 
 enum class FaultKind {
   malformed,             // no schedule: an end, a piece or a peer that cannot be
-  wrong_piece,           // the k-th message of a pipe is sent as one piece and received as another
+  wrong_piece,           // the k-th chunk of a pipe is sent as one piece and received as another
+  wrong_message,         // the ends of a pipe cut it into messages differently
   leftover_message,      // sent and never received
   deadlock,              // ranks wait for each other, or for a message that nobody sends
   missing_contribution,  // an output lacks a rank's contribution, or was never written

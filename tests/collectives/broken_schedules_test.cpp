@@ -310,5 +310,74 @@ TEST_CASE("malformed: ends, pieces and tables that cannot be") {
   check_fault(exchange(), FaultKind::malformed, -1, -1, {.slots = 0});
 }
 
+// An all-gather of two ranks, where rank 1 sends its block twice in one message of two parts.
+Schedule packed() {
+  Schedule schedule = table(kAllGather, 1,
+                            {{{0, {input(0)}, {output(0), peer(1)}},
+                              {0, {peer(1, true)}, {output(1)}},
+                              {0, {peer(1)}, {output(1)}}},
+                             {{0, {input(0)}, {output(1), peer(0, true)}},
+                              {0, {input(0)}, {peer(0)}},
+                              {0, {peer(0)}, {output(0)}}}});
+  schedule.parts = 2;
+  return schedule;
+}
+
+TEST_CASE("a message of several parts takes one slot") {
+  CHECK_FALSE(verify(packed(), {.slots = 1}));
+  CHECK(slots_needed(packed()) == 1);
+}
+
+TEST_CASE("wrong message: the receiver takes the parts of one as two") {
+  Schedule schedule = packed();
+  schedule.lanes[0][0][1].sources = {peer(1)};
+  check_fault(schedule, FaultKind::wrong_message, 0, 1);
+}
+
+TEST_CASE("wrong message: the round ends before the message does") {
+  Schedule schedule = packed();
+  schedule.lanes[0][0][2].sources = {peer(1, true)};
+  schedule.lanes[1][0][1].destinations = {peer(0, true)};
+  check_fault(schedule, FaultKind::wrong_message, 1, 1);
+}
+
+TEST_CASE("wrong message: more parts than the schedule says") {
+  Schedule schedule = packed();
+  schedule.parts = 1;
+  check_fault(schedule, FaultKind::wrong_message, 1, 1);
+}
+
+TEST_CASE("deadlock: a part is waited for before the message is whole") {
+  // Rank 0 answers the first part before rank 1 sends the second.
+  const Schedule schedule = [] {
+    Schedule s = packed();
+    s.lanes[1][0] = {{0, {input(0)}, {output(1), peer(0, true)}},
+                     {0, {peer(0)}, {output(0)}},
+                     {0, {input(0)}, {peer(0)}}};
+    s.lanes[0][0] = {{0, {peer(1, true)}, {output(1)}},
+                     {0, {input(0)}, {output(0), peer(1)}},
+                     {0, {peer(1)}, {output(1)}}};
+    return s;
+  }();
+  check_fault(schedule, FaultKind::deadlock, 0, 0);
+}
+
+TEST_CASE("rooted collectives: what the other ranks do not have") {
+  Schedule schedule =
+      table(base::Collective::broadcast, 1,
+            {{{0, {input(0)}, {output(0), peer(1)}}}, {{0, {peer(0)}, {output(0)}}}});
+  CHECK_FALSE(verify(schedule));
+  schedule.lanes[1][0][0].sources = {input(0)};
+  check_fault(schedule, FaultKind::malformed, 1, 0);
+  schedule.shape.root = 2;
+  check_fault(schedule, FaultKind::malformed, -1, -1);
+}
+
+TEST_CASE("wrong value: an all-to-all that delivers another sender's block") {
+  Schedule schedule = made_by("pairwise", base::Collective::all_to_all, 3);
+  std::swap(schedule.lanes[0][0][2].destinations, schedule.lanes[0][0][4].destinations);
+  check_fault(schedule, FaultKind::wrong_value, 0, 2);
+}
+
 }  // namespace
 }  // namespace heddle::collectives

@@ -1,6 +1,8 @@
 // A plain model of reduce(), element by element, that shares no code with it.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -60,6 +62,54 @@ inline std::uint16_t float_to_bfloat(float value) {
   return halves[1];
 }
 
+// A format of 8 bits: fraction bits, bias, the largest finite magnitude, and whether the next one
+// is infinity. value[m] is what magnitude m means.
+struct Format8 {
+  int fraction, bias, largest;
+  bool infinity;
+  std::array<double, 128> value{};
+  Format8(int fraction_bits, int exponent_bias, int largest_magnitude, bool has_infinity)
+      : fraction(fraction_bits),
+        bias(exponent_bias),
+        largest(largest_magnitude),
+        infinity(has_infinity) {
+    for (int m = 0; m < 128; ++m) {
+      const int exponent = m >> fraction;
+      const double part = m % (1 << fraction) / std::ldexp(1.0, fraction);
+      value[static_cast<std::size_t>(m)] =
+          m <= largest
+              ? exponent == 0 ? std::ldexp(part, 1 - bias) : std::ldexp(1 + part, exponent - bias)
+          : infinity && m == largest + 1 ? INFINITY
+                                         : NAN;
+    }
+  }
+};
+inline const Format8 kE4m3(3, 7, 0x7e, false);
+inline const Format8 kE5m2(2, 15, 0x7b, true);
+
+template <const Format8& kFormat>
+float float8_to_float(std::uint8_t bits) {
+  const auto magnitude = static_cast<float>(kFormat.value[bits & 127U]);
+  return bits >= 128 ? -magnitude : magnitude;
+}
+
+// The nearest of all finite values, of two the one whose last bit is 0. The NaN is the quiet one.
+template <const Format8& kFormat>
+std::uint8_t float_to_float8(float value) {
+  if (std::isnan(value)) return kFormat.infinity ? 0x7e : 0x7f;
+  const double magnitude = std::fabs(static_cast<double>(value));
+  const auto* first = kFormat.value.data();
+  const auto* last = first + kFormat.largest;
+  const auto* above = std::min(std::lower_bound(first, last, magnitude), last);
+  auto nearest = static_cast<int>(above - first);
+  if (nearest != 0 && magnitude < *above) {
+    const double up = *above - magnitude;
+    const double down = magnitude - *(above - 1);
+    if (down < up || (down == up && nearest % 2 == 1)) --nearest;
+  }
+  return static_cast<std::uint8_t>((std::signbit(value) ? 128 : 0) + nearest);
+}
+
 template <typename T>
 T combine(T a, T b, base::RedOp op) {
   if (op == heddleMin) return b < a ? b : a;
@@ -91,6 +141,8 @@ struct Problem {
   int sources;
   std::size_t count;
   int divide_by;
+  const std::byte* scale = nullptr;
+  std::uint64_t scaled = 0;
 };
 
 // T: what is stored; decode and encode: to and from what is computed with.
@@ -101,10 +153,13 @@ std::vector<std::byte> reduce_as(const Problem& problem,
   std::vector<std::byte> result(problem.count * sizeof(T));
   for (std::size_t i = 0; i < problem.count; ++i) {
     const std::size_t at = i * sizeof(T);
-    auto value = decode(load<T>(sources[0].data() + at));
-    for (std::size_t s = 1; s < sources.size(); ++s) {
-      value = combine(value, decode(load<T>(sources[s].data() + at)), problem.op);
-    }
+    const auto operand = [&](std::size_t s) {
+      const auto value = decode(load<T>(sources[s].data() + at));
+      if (s >= 64 || (problem.scaled >> s & 1) == 0) return value;
+      return combine(value, decode(load<T>(problem.scale)), heddleProd);
+    };
+    auto value = operand(0);
+    for (std::size_t s = 1; s < sources.size(); ++s) value = combine(value, operand(s), problem.op);
     const T stored = encode(quotient(value, problem.divide_by));
     std::memcpy(result.data() + at, &stored, sizeof stored);
   }
@@ -114,7 +169,7 @@ std::vector<std::byte> reduce_as(const Problem& problem,
 inline std::vector<std::byte> reduce(const Problem& problem,
                                      const std::vector<std::vector<std::byte>>& sources) {
   const auto same = [](auto value) { return value; };
-  if (problem.sources == 1 && problem.divide_by == 1) return sources[0];
+  if (problem.sources == 1 && problem.divide_by == 1 && problem.scaled == 0) return sources[0];
   switch (problem.type) {
     case heddleInt8: return reduce_as<std::int8_t>(problem, sources, same, same);
     case heddleUint8: return reduce_as<std::uint8_t>(problem, sources, same, same);
@@ -126,7 +181,14 @@ inline std::vector<std::byte> reduce(const Problem& problem,
     case heddleFloat64: return reduce_as<double>(problem, sources, same, same);
     case heddleFloat16:
       return reduce_as<std::uint16_t>(problem, sources, half_to_float, float_to_half);
-    default: return reduce_as<std::uint16_t>(problem, sources, bfloat_to_float, float_to_bfloat);
+    case heddleBfloat16:
+      return reduce_as<std::uint16_t>(problem, sources, bfloat_to_float, float_to_bfloat);
+    case heddleFloat8e4m3:
+      return reduce_as<std::uint8_t>(problem, sources, float8_to_float<kE4m3>,
+                                     float_to_float8<kE4m3>);
+    default:
+      return reduce_as<std::uint8_t>(problem, sources, float8_to_float<kE5m2>,
+                                     float_to_float8<kE5m2>);
   }
 }
 
@@ -134,6 +196,8 @@ inline bool is_nan(base::DataType type, const std::byte* element) {
   switch (type) {
     case heddleFloat16: return std::isnan(half_to_float(load<std::uint16_t>(element)));
     case heddleBfloat16: return std::isnan(bfloat_to_float(load<std::uint16_t>(element)));
+    case heddleFloat8e4m3: return std::isnan(float8_to_float<kE4m3>(load<std::uint8_t>(element)));
+    case heddleFloat8e5m2: return std::isnan(float8_to_float<kE5m2>(load<std::uint8_t>(element)));
     case heddleFloat32: return std::isnan(load<float>(element));
     case heddleFloat64: return std::isnan(load<double>(element));
     default: return false;

@@ -52,6 +52,12 @@ Bytes make_source(DataType type, std::size_t count, unsigned source) {
     switch (type) {
       case heddleFloat16: put(bytes, i, reference::float_to_half(real(random))); break;
       case heddleBfloat16: put(bytes, i, reference::float_to_bfloat(real(random))); break;
+      case heddleFloat8e4m3:
+        put(bytes, i, reference::float_to_float8<reference::kE4m3>(real(random)));
+        break;
+      case heddleFloat8e5m2:
+        put(bytes, i, reference::float_to_float8<reference::kE5m2>(real(random)));
+        break;
       case heddleFloat32: put(bytes, i, real(random)); break;
       case heddleFloat64: put(bytes, i, static_cast<double>(real(random)) / 3); break;
       case heddleInt8:

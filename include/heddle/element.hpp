@@ -1,7 +1,8 @@
-// The element types of the C++ API: two 16-bit floats, and which C++ type is which
+// The element types of the C++ API: two 16-bit floats, two 8-bit ones, and which C++ type is which
 // heddleDataType_t.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -59,6 +60,52 @@ struct float16 {
   }
 };
 
+// An 8-bit float of the OCP specification with 4 or 5 bits of exponent; rounds to nearest even. Too
+// large, infinity included, becomes the largest finite value; a NaN stays a NaN.
+template <int kExponent>
+struct float8 {
+  static_assert(kExponent == 4 || kExponent == 5);
+  std::uint8_t bits = 0;
+  float8() = default;
+  explicit constexpr float8(float value) {
+    const auto word = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t largest = kExponent == 4 ? 0x43e00000u : 0x47600000u;  // 448, 57344
+    const std::uint32_t magnitude = std::min(word & 0x7fffffffu, largest);
+    std::uint32_t small = 0;
+    if (value != value) {
+      small = kExponent == 4 ? 0x7fu : 0x7eu;
+    } else if (magnitude >= (kRebias + 1) << 23) {  // normal: move the exponent's bias
+      const std::uint32_t half = (1u << (kShift - 1)) - 1 + ((magnitude >> kShift) & 1u);
+      small = (magnitude - (kRebias << 23) + half) >> kShift;
+    } else {  // subnormal: adding a power of two makes the float unit round at the last place
+      const std::uint32_t power = (kRebias + 1 + kShift) << 23;
+      const float sum = std::bit_cast<float>(magnitude) + std::bit_cast<float>(power);
+      small = std::bit_cast<std::uint32_t>(sum) - power;
+    }
+    bits = static_cast<std::uint8_t>((word >> 24 & 0x80u) | small);
+  }
+  explicit constexpr operator float() const {
+    const std::uint32_t sign = (bits & 0x80u) << 24, magnitude = bits & 0x7fu;
+    std::uint32_t word = 0;
+    if (magnitude >= (kExponent == 4 ? 0x7fu : 0x7cu)) {
+      word = 0x7f800000u | magnitude << kShift;
+    } else if (magnitude >> (7 - kExponent) != 0) {
+      word = (magnitude << kShift) + (kRebias << 23);
+    } else {
+      const auto unit = std::bit_cast<float>((kRebias + 1 - (7 - kExponent)) << 23);
+      word = std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * unit);
+    }
+    return std::bit_cast<float>(sign | word);
+  }
+
+ private:
+  // Between the exponent fields of this type and float, and from the last place to float's.
+  static constexpr std::uint32_t kRebias = 128 - (1u << (kExponent - 1));
+  static constexpr int kShift = 23 - (7 - kExponent);
+};
+using float8_e4m3 = float8<4>;  // no infinities, largest 448
+using float8_e5m2 = float8<5>;  // the upper half of a float16, largest 57344
+
 // heddleDataType_t of a C++ type, or heddleNumTypes. Integers go by size and sign, so that long and
 // long long both work; bool and character types are not elements.
 template <typename T>
@@ -71,6 +118,10 @@ inline constexpr heddleDataType_t data_type = [] {
     return heddleFloat16;
   else if constexpr (std::same_as<T, bfloat16>)
     return heddleBfloat16;
+  else if constexpr (std::same_as<T, float8_e4m3>)
+    return heddleFloat8e4m3;
+  else if constexpr (std::same_as<T, float8_e5m2>)
+    return heddleFloat8e5m2;
   else if constexpr (!std::integral<T> || std::same_as<T, bool> || std::same_as<T, char> ||
                      std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
                      std::same_as<T, char16_t> || std::same_as<T, char32_t>)

@@ -14,7 +14,9 @@ namespace heddle::bench {
 namespace {
 
 constexpr std::size_t kTurn = 911;  // of the table from one period to the next
-constexpr unsigned kUlps = 2;       // tolerance of avg on floats
+// Tolerance of avg on floats, in units of the last place.
+template <typename Bits>
+constexpr unsigned kUlps = sizeof(Bits) == 1 ? 1 : 2;
 
 // SplitMix64's finalizer (Steele, Lea, Flood 2014): every input bit reaches every output bit.
 std::uint64_t mix(std::uint64_t x) {
@@ -22,6 +24,15 @@ std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
+
+// Integers up to this are exact in the type.
+template <typename T>
+constexpr double kExact = std::is_same_v<T, float>         ? 0x1p24
+                          : std::is_same_v<T, double>      ? 0x1p53
+                          : std::is_same_v<T, float16>     ? 0x1p11
+                          : std::is_same_v<T, bfloat16>    ? 0x1p8
+                          : std::is_same_v<T, float8_e4m3> ? 0x1p4
+                                                           : 0x1p3;
 
 struct Source {
   std::optional<Op> op;
@@ -32,11 +43,20 @@ struct Source {
     return mix((static_cast<std::uint64_t>(seed) << 56) ^
                (static_cast<std::uint64_t>(static_cast<unsigned>(rank)) << 24) ^ (index + 1));
   }
-  // With many ranks only some contribute to a position, so that partial results stay exact.
-  int contributors() const { return std::min(ranks, op == Op::prod ? 8 : 64); }
+  // With many ranks only some contribute to a position, so that partial results stay exact, and
+  // fewer where the type holds few integers, so that these still differ.
+  template <typename T>
+  int contributors() const {
+    if (op == Op::prod) return std::min(ranks, 8);
+    if constexpr (std::is_integral_v<T>)
+      return std::min(ranks, 64);
+    else
+      return std::min(ranks, static_cast<int>(std::min(64.0, kExact<T> / 2)));
+  }
+  template <typename T>
   bool contributes(int rank, std::size_t index) const {
     return static_cast<int>((static_cast<std::size_t>(rank) + index) %
-                            static_cast<std::size_t>(ranks)) < contributors();
+                            static_cast<std::size_t>(ranks)) < contributors<T>();
   }
 };
 
@@ -44,13 +64,6 @@ struct Source {
 std::int64_t ranged(std::uint64_t random, std::int64_t low, std::uint64_t span) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + random % span);
 }
-
-// Integers up to this are exact in the type.
-template <typename T>
-constexpr double kExact = std::is_same_v<T, float>     ? 0x1p24
-                          : std::is_same_v<T, double>  ? 0x1p53
-                          : std::is_same_v<T, float16> ? 0x1p11
-                                                       : 0x1p8;
 
 template <typename T>
 T from_double(double value) {
@@ -72,14 +85,14 @@ template <typename T>
 requires(!std::is_integral_v<T>) T value_at(const Source& source, int rank, std::size_t index) {
   const std::uint64_t random = source.random(rank, index);
   if (source.op == Op::prod) {
-    if (!source.contributes(rank, index)) return from_double<T>(1);
+    if (!source.contributes<T>(rank, index)) return from_double<T>(1);
     constexpr double factors[] = {1, 2, 0.5, -1, -2, -0.5};
     return from_double<T>(factors[random % 6]);
   }
   double bound = kExact<T> - 1;
   if (source.op == Op::sum || source.op == Op::avg) {
-    if (!source.contributes(rank, index)) return from_double<T>(0);
-    bound = std::floor(kExact<T> / source.contributors());
+    if (!source.contributes<T>(rank, index)) return from_double<T>(0);
+    bound = std::floor(kExact<T> / source.contributors<T>());
   }
   const auto half = static_cast<std::int64_t>(bound);
   return from_double<T>(
@@ -92,9 +105,9 @@ requires std::is_integral_v<T> T value_at(const Source& source, int rank, std::s
   if (source.op == Op::prod) return static_cast<T>(random | 1);
   if (source.op != Op::avg) return static_cast<T>(random);
   // The sum of an average must not wrap: what a wrapped sum's average is, is nobody's business.
-  if (!source.contributes(rank, index)) return 0;
+  if (!source.contributes<T>(rank, index)) return 0;
   const auto bound = static_cast<std::uint64_t>(std::numeric_limits<T>::max()) /
-                     static_cast<std::uint64_t>(source.contributors());
+                     static_cast<std::uint64_t>(source.contributors<T>());
   if constexpr (std::is_unsigned_v<T>)
     return static_cast<T>(bound == UINT64_MAX ? random : random % (bound + 1));
   else
@@ -155,6 +168,8 @@ auto with_type(heddleDataType_t type, Body body) {
     case heddleFloat32: return body(float{});
     case heddleFloat64: return body(double{});
     case heddleBfloat16: return body(bfloat16{});
+    case heddleFloat8e4m3: return body(float8_e4m3{});
+    case heddleFloat8e5m2: return body(float8_e5m2{});
     default: throw Error(heddleInvalidArgument, "unknown data type " + std::to_string(type));
   }
 }
@@ -206,7 +221,7 @@ std::size_t count_distant(const std::byte* got, const std::byte* expected, std::
     Bits a, b;
     std::memcpy(&a, got + i * sizeof(Bits), sizeof(Bits));
     std::memcpy(&b, expected + i * sizeof(Bits), sizeof(Bits));
-    wrong += Bits(ordered(a) - ordered(b) + kUlps) > 2 * kUlps;
+    wrong += Bits(ordered(a) - ordered(b) + kUlps<Bits>) > 2 * kUlps<Bits>;
   }
   return wrong;
 }

@@ -4,7 +4,7 @@
 // Values differ by rank, by position and by seed, and are chosen so that every order of reduction
 // is exact in the type: small integers for sums (partial sums stay within the significand), signed
 // powers of two for float products, odd numbers for integer products (which never collapse to 0).
-// Only avg of floats is rounded, and is compared within 2 units in the last place.
+// Only avg of floats is rounded, and is compared within 2 units in the last place; 1 for 8 bits.
 //
 // A position's value comes from a table with a prime period, turned by a fixed amount after each
 // period: filling and checking are block copies and block compares, and a chunk that lands in the

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -9,6 +10,8 @@
 using namespace heddle::bench;
 using heddle::bfloat16;
 using heddle::float16;
+using heddle::float8_e4m3;
+using heddle::float8_e5m2;
 using heddle::Op;
 
 namespace {
@@ -16,10 +19,14 @@ namespace {
 constexpr std::size_t kCount = 5000;  // more than a period
 constexpr std::size_t kStart = 4000;
 
+template <typename T>
+constexpr bool kSmallFloat = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16> ||
+                             std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
+
 // The arithmetic of the type itself, rounding after every operation.
 template <typename T>
 T apply(Op op, T a, T b) {
-  if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
+  if constexpr (kSmallFloat<T>) {
     return T(apply<float>(op, static_cast<float>(a), static_cast<float>(b)));
   } else if constexpr (std::is_integral_v<T>) {
     const auto wide_a = static_cast<std::uint64_t>(a), wide_b = static_cast<std::uint64_t>(b);
@@ -62,7 +69,7 @@ std::vector<T> contribution(const Pattern& pattern, int rank) {
 
 TEMPLATE_TEST_CASE("every order of reduction gives what the check expects", "", std::int8_t,
                    std::uint8_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float16,
-                   float, double, bfloat16) {
+                   float, double, bfloat16, float8_e4m3, float8_e5m2) {
   for (const Op op : ops_named("all"))
     for (const int ranks : {1, 2, 3, 5, 8, 33, 150}) {
       CAPTURE(name_of(op), ranks);
@@ -85,7 +92,7 @@ TEMPLATE_TEST_CASE("every order of reduction gives what the check expects", "", 
 }
 
 TEMPLATE_TEST_CASE("ranks, positions and seeds differ", "", std::int8_t, std::int32_t, float16,
-                   float, double, bfloat16) {
+                   float, double, bfloat16, float8_e4m3, float8_e5m2) {
   const Pattern pattern(heddle::data_type<TestType>, std::nullopt, 4, 1);
   const auto values = contribution<TestType>(pattern, 1);
   CHECK(pattern.wrong_copy(values.data(), 1, kStart, kCount) == 0);
@@ -110,6 +117,26 @@ TEST_CASE("one wrong element is one wrong element") {
     for (const std::size_t at : {std::size_t{0}, kPatternPeriod, kCount - 1})
       data[at * size_of(type)] ^= std::byte{1};
     CHECK(pattern.wrong_reduced(data.data(), 0, kCount) == 3);
+  }
+}
+
+TEMPLATE_TEST_CASE("sums of 8-bit floats of many ranks are not all the same", "", float8_e4m3,
+                   float8_e5m2) {
+  for (const int ranks : {8, 64, 1000}) {
+    CAPTURE(ranks);
+    const Pattern pattern(heddle::data_type<TestType>, Op::sum, ranks, 3);
+    for (const int rank : {0, ranks / 2, ranks - 1}) {
+      const auto values = contribution<TestType>(pattern, rank);
+      const auto zeros = std::count_if(values.begin(), values.end(), [](TestType value) {
+        return static_cast<float>(value) == 0;
+      });
+      CHECK(zeros < static_cast<std::ptrdiff_t>(kCount));
+    }
+    // No value is right at half of the places.
+    for (int bits = 0; bits < 256; ++bits) {
+      const std::vector<std::uint8_t> same(kCount, static_cast<std::uint8_t>(bits));
+      CHECK(pattern.wrong_reduced(same.data(), kStart, kCount) > kCount / 2);
+    }
   }
 }
 

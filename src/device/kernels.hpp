@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/types.hpp"
 #include "device/reduce.hpp"
@@ -18,6 +19,9 @@ struct KernelArguments {
   std::size_t skip;               // elements to skip in every source, none in the destinations
   int divide_by;                  // kernels of integers require 1
   unsigned streaming;             // as in ReduceTask
+  // As in ReduceTask; read by the kernels of scaled sums alone.
+  const std::byte* scale = nullptr;
+  std::uint64_t scaled = 0;
 };
 
 using Kernel = void (*)(const KernelArguments&);
@@ -26,6 +30,8 @@ using Kernel = void (*)(const KernelArguments&);
 struct KernelTable {
   const char* target;
   Kernel reduce[heddleNumTypes][heddleNumOps];
+  // The sum of the sources, some of them multiplied by the scale before.
+  Kernel scaled_sum[heddleNumTypes];
   // From the one source to all destinations; counts bytes.
   Kernel copy;
 };

@@ -28,6 +28,12 @@ void fill_floats(KernelTable& table) {
   fill_row<Bfloat16>(table.reduce[heddleBfloat16]);
   fill_row<Float8e4m3>(table.reduce[heddleFloat8e4m3]);
   fill_row<Float8e5m2>(table.reduce[heddleFloat8e5m2]);
+  table.scaled_sum[heddleFloat16] = scaled_sum_kernel<Float16>;
+  table.scaled_sum[heddleFloat32] = scaled_sum_kernel<Plain<float>>;
+  table.scaled_sum[heddleFloat64] = scaled_sum_kernel<Plain<double>>;
+  table.scaled_sum[heddleBfloat16] = scaled_sum_kernel<Bfloat16>;
+  table.scaled_sum[heddleFloat8e4m3] = scaled_sum_kernel<Float8e4m3>;
+  table.scaled_sum[heddleFloat8e5m2] = scaled_sum_kernel<Float8e5m2>;
 }
 
 }  // namespace HWY_NAMESPACE

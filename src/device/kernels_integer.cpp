@@ -36,6 +36,11 @@ void fill_integers(KernelTable& table) {
   fill_row<uint32_t, uint32_t>(table.reduce[heddleUint32]);
   fill_row<int64_t, uint64_t>(table.reduce[heddleInt64]);
   fill_row<uint64_t, uint64_t>(table.reduce[heddleUint64]);
+  table.scaled_sum[heddleInt8] = table.scaled_sum[heddleUint8] = scaled_sum_kernel<Plain<uint8_t>>;
+  table.scaled_sum[heddleInt32] = scaled_sum_kernel<Plain<uint32_t>>;
+  table.scaled_sum[heddleUint32] = scaled_sum_kernel<Plain<uint32_t>>;
+  table.scaled_sum[heddleInt64] = scaled_sum_kernel<Plain<uint64_t>>;
+  table.scaled_sum[heddleUint64] = scaled_sum_kernel<Plain<uint64_t>>;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "device/kernels.hpp"
+#include "device/operations-inl.hpp"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
@@ -69,7 +70,35 @@ struct Divisor {
   }
 };
 
-template <class Codec, class Operation, int kSources, int kDestinations>
+// What happens to a source's lanes before the operation.
+struct Unscaled {
+  explicit HWY_INLINE Unscaled(const KernelArguments&) {}
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V apply(D, V v, std::size_t) const {
+    return v;
+  }
+};
+
+// Sources that are not scaled are multiplied by one, which changes no bit of a number.
+template <class Codec>
+struct Scaled {
+  using Lane = typename Codec::Lane;
+  Lane scale;
+  std::uint64_t scaled;
+  explicit HWY_INLINE Scaled(const KernelArguments& task) : scaled(task.scaled) {
+    const hn::CappedTag<Lane, 1> d;
+    const hn::Rebind<typename Codec::Stored, hn::CappedTag<Lane, 1>> ds;
+    const auto* from = reinterpret_cast<const typename Codec::Stored*>(task.scale);
+    scale = hn::GetLane(Codec::decode(d, hn::LoadU(ds, from)));
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V apply(D d, V v, std::size_t source) const {
+    const bool yes = source < 64 && (scaled >> source & 1) != 0;
+    return Prod::apply(d, v, hn::Set(d, yes ? scale : Lane(1)));
+  }
+};
+
+template <class Codec, class Operation, int kSources, int kDestinations, class Scaling = Unscaled>
 class Pass {
   using Stored = typename Codec::Stored;
   using Lane = typename Codec::Lane;
@@ -79,7 +108,8 @@ class Pass {
   explicit HWY_INLINE Pass(const KernelArguments& task)
       : from_(task.sources, task.source_count, task.skip * sizeof(Stored)),
         to_(task.destinations, task.destination_count, 0),
-        divisor_(task.divide_by) {}
+        divisor_(task.divide_by),
+        scaling_(task) {}
 
   HWY_INLINE void run(std::size_t end, unsigned streaming) {
     std::size_t at = 0;
@@ -96,7 +126,8 @@ class Pass {
   template <class D>
   HWY_INLINE hn::Vec<D> load(D d, std::size_t source, std::size_t at) const {
     const hn::Rebind<Stored, D> ds;
-    return Codec::decode(d, hn::LoadU(ds, reinterpret_cast<const Stored*>(from_[source]) + at));
+    const Stored* from = reinterpret_cast<const Stored*>(from_[source]) + at;
+    return scaling_.apply(d, Codec::decode(d, hn::LoadU(ds, from)), source);
   }
 
   // The k-th vector of lanes of the block at `at`.
@@ -108,7 +139,8 @@ class Pass {
       const hn::Repartition<Stored, D> ds;
       const Stored* from =
           reinterpret_cast<const Stored*>(from_[source]) + at + k / parts * parts * lanes;
-      return Codec::template decode_part<k % parts>(d, hn::LoadU(ds, from));
+      const auto lanes_of_part = Codec::template decode_part<k % parts>(d, hn::LoadU(ds, from));
+      return scaling_.apply(d, lanes_of_part, source);
     } else {
       return load(d, source, at + k * lanes);
     }
@@ -224,7 +256,7 @@ class Pass {
   template <class D, class DS, class M>
   HWY_INLINE hn::Vec<D> masked(D d, DS ds, M mask, std::size_t source, std::size_t at) const {
     const Stored* from = reinterpret_cast<const Stored*>(from_[source]) + at;
-    return Codec::decode(d, hn::MaskedLoad(mask, ds, from));
+    return scaling_.apply(d, Codec::decode(d, hn::MaskedLoad(mask, ds, from)), source);
   }
 
 #endif
@@ -252,6 +284,7 @@ class Pass {
   const Ends<const std::byte*, kSources> from_;
   const Ends<std::byte*, kDestinations> to_;
   const Divisor<Lane> divisor_;
+  const Scaling scaling_;
   unsigned streaming_ = 0;  // destinations that the blocks stream
 };
 
@@ -262,6 +295,11 @@ void reduce_kernel(const KernelArguments& task) {
   } else {
     Pass<Codec, Operation, 0, 0>(task).run(task.count, task.streaming);
   }
+}
+
+template <class Codec>
+void scaled_sum_kernel(const KernelArguments& task) {
+  Pass<Codec, Sum, 0, 0, Scaled<Codec>>(task).run(task.count, task.streaming);
 }
 
 }  // namespace HWY_NAMESPACE

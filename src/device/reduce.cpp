@@ -13,6 +13,10 @@ namespace {
 // Bytes of the buffer on the stack in which integers are divided: a page stays in the first cache.
 constexpr std::size_t kStageBytes = 4096;
 
+Kernel kernel_of(const KernelTable& kernels, const ReduceTask& task) {
+  return task.scaled != 0 ? kernels.scaled_sum[task.type] : kernels.reduce[task.type][task.op];
+}
+
 bool is_float(base::DataType type) {
   return type == heddleFloat16 || type == heddleFloat32 || type == heddleFloat64 ||
          type == heddleBfloat16 || type == heddleFloat8e4m3 || type == heddleFloat8e5m2;
@@ -76,7 +80,7 @@ void divide(std::byte* data, std::size_t count, base::DataType type, int by) {
 // No instruction set divides integers, so that vectors gain nothing: the kernel reduces one page at
 // a time into a stage, which is divided there and copied out.
 void reduce_and_divide_integers(const KernelTable& kernels, const ReduceTask& task) {
-  const Kernel kernel = kernels.reduce[task.type][task.op];
+  const Kernel kernel = kernel_of(kernels, task);
   alignas(64) std::byte stage[kStageBytes];
   std::byte* const into = stage;
   const std::byte* const out_of = stage;
@@ -91,7 +95,9 @@ void reduce_and_divide_integers(const KernelTable& kernels, const ReduceTask& ta
             .count = count,
             .skip = done,
             .divide_by = 1,
-            .streaming = 0});
+            .streaming = 0,
+            .scale = task.scale,
+            .scaled = task.scaled});
     divide(stage, count, task.type, task.divide_by);
     for (std::size_t i = 0; i < task.destinations.size(); ++i) {
       std::byte* const to = task.destinations[i] + done * size;
@@ -121,17 +127,24 @@ void reduce_with(const KernelTable& kernels, const ReduceTask& task) {
   HEDDLE_ASSERT(static_cast<unsigned>(task.type) < heddleNumTypes, "type {}",
                 static_cast<int>(task.type));
   HEDDLE_ASSERT(task.divide_by >= 1, "divide_by {}", task.divide_by);
-  if (task.divide_by == 1 && task.sources.size() == 1) return copy(kernels, task);
+  HEDDLE_ASSERT(task.scaled == 0 || task.scale != nullptr, "scaled {:x} by nothing", task.scaled);
+  if (task.divide_by == 1 && task.sources.size() == 1 && (task.scaled & 1) == 0) {
+    return copy(kernels, task);
+  }
   HEDDLE_ASSERT(static_cast<unsigned>(task.op) < heddleNumOps, "op {}", static_cast<int>(task.op));
+  HEDDLE_ASSERT(task.scaled == 0 || task.op == heddleSum || task.op == heddleAvg, "op {} scaled",
+                static_cast<int>(task.op));
   if (task.divide_by != 1 && !is_float(task.type)) return reduce_and_divide_integers(kernels, task);
-  kernels.reduce[task.type][task.op]({.sources = task.sources.data(),
-                                      .source_count = task.sources.size(),
-                                      .destinations = task.destinations.data(),
-                                      .destination_count = task.destinations.size(),
-                                      .count = task.count,
-                                      .skip = 0,
-                                      .divide_by = task.divide_by,
-                                      .streaming = task.streaming});
+  kernel_of(kernels, task)({.sources = task.sources.data(),
+                            .source_count = task.sources.size(),
+                            .destinations = task.destinations.data(),
+                            .destination_count = task.destinations.size(),
+                            .count = task.count,
+                            .skip = 0,
+                            .divide_by = task.divide_by,
+                            .streaming = task.streaming,
+                            .scale = task.scale,
+                            .scaled = task.scaled});
 }
 
 namespace {

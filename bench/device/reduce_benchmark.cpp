@@ -1,7 +1,9 @@
 // What one reduce() costs: rates in bytes of ONE buffer a second, as a collective counts them.
-// Names read type/op/sources:destinations/bytes; `streaming` writes around the caches.
+// Names read type/op/sources:destinations/bytes; `streaming` writes around the caches, `scaled`
+// multiplies the first source.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@ struct Case {
   int destinations;
   int divide_by = 1;
   unsigned streaming = 0;
+  std::uint64_t scaled = 0;
 };
 
 // Distances between buffers are no multiple of 4096, as buffers of a program would have it.
@@ -36,6 +39,7 @@ void reduce_case(benchmark::State& state, const Case& what, std::size_t bytes) {
       to.push_back(at);
     }
   }
+  const std::byte scale[8] = {};
   for (auto _ : state) {
     reduce({.sources = from,
             .destinations = to,
@@ -43,7 +47,9 @@ void reduce_case(benchmark::State& state, const Case& what, std::size_t bytes) {
             .type = what.type,
             .op = what.op,
             .divide_by = what.divide_by,
-            .streaming = what.streaming});
+            .streaming = what.streaming,
+            .scale = scale,
+            .scaled = what.scaled});
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(static_cast<std::int64_t>(bytes) * state.iterations());
@@ -74,7 +80,8 @@ void add(const Case& what, std::size_t bytes) {
   const std::string name = std::string(base::name_of(what.type)) + "/" +
                            std::string(base::name_of(what.op)) + "/" +
                            std::to_string(what.sources) + ":" + std::to_string(what.destinations) +
-                           "/" + std::to_string(bytes) + (what.streaming != 0 ? "/streaming" : "");
+                           "/" + std::to_string(bytes) + (what.streaming != 0 ? "/streaming" : "") +
+                           (what.scaled != 0 ? "/scaled" : "");
   benchmark::RegisterBenchmark(
       name.c_str(), [what, bytes](benchmark::State& state) { reduce_case(state, what, bytes); });
 }
@@ -103,6 +110,8 @@ void add_all() {
       add({data_type, op, 2, 1}, 64 * kib);
     }
     add({data_type, heddleAvg, 2, 1, 3}, 64 * kib);
+    add({.type = data_type, .op = heddleSum, .sources = 2, .destinations = 1, .scaled = 1},
+        64 * kib);
     add({data_type, heddleSum, 2, 1}, 8);
     add({data_type, heddleSum, 2, 1}, 16 * mib);
   }

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
-#include "executor/rounds.hpp"
+#include "collectives/rounds.hpp"
 
 namespace heddle::executor {
 
@@ -171,7 +171,7 @@ Plan::Plan(const collectives::Algorithm& algorithm, const collectives::Shape& sh
                 base::name_of(shape.collective));
   HEDDLE_ASSERT(shape.channels >= 1 && rank >= 0 && rank < shape.ranks,
                 "rank {} of {}, {} channels", rank, shape.ranks, shape.channels);
-  HEDDLE_ASSERT(slot_bytes >= kPieceAlign, "slots of {} bytes", slot_bytes);
+  HEDDLE_ASSERT(slot_bytes >= collectives::kPieceAlign, "slots of {} bytes", slot_bytes);
   pieces_ = static_cast<std::size_t>(algorithm.pieces(shape));
   std::set<PipeNeed> needs;
   for (int channel = 0; channel < shape.channels; ++channel) {

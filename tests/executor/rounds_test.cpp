@@ -1,13 +1,13 @@
-#include "executor/rounds.hpp"
+#include "collectives/rounds.hpp"
 
 #include "base/types.hpp"
 #include "catch.hpp"
 
-using heddle::executor::Chunk;
-using heddle::executor::chunk_of;
-using heddle::executor::cut_into_rounds;
-using heddle::executor::kPieceAlign;
-using heddle::executor::Rounds;
+using heddle::collectives::Chunk;
+using heddle::collectives::chunk_of;
+using heddle::collectives::cut_into_rounds;
+using heddle::collectives::kPieceAlign;
+using heddle::collectives::Rounds;
 
 namespace {
 

@@ -57,7 +57,8 @@ void Execution::reset(const Buffers& buffers) {
   if (buffers.count != buffers_.count || buffers.type != buffers_.type) {
     element_bytes_ = base::size_of(buffers.type);
     HEDDLE_ASSERT(element_bytes_ != 0, "type {}", static_cast<int>(buffers.type));
-    cut_ = cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(), plan_.slot_bytes());
+    cut_ = collectives::cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(),
+                                        plan_.slot_bytes());
   }
   buffers_ = buffers;
   in_place_ = is_in_place(buffers, shape, plan_.rank(), element_bytes_);
@@ -91,7 +92,7 @@ void Execution::enter(LaneState& lane) {
   for (; lane.round < cut_.rounds; ++lane.round, lane.move = 0) {
     for (; lane.move < moves; ++lane.move) {
       const std::size_t piece = lane.plan->moves[lane.move].piece;
-      lane.chunk = chunk_of(cut_, buffers_.count, lane.round, piece);
+      lane.chunk = collectives::chunk_of(cut_, buffers_.count, lane.round, piece);
       if (lane.chunk.count != 0) return;
     }
   }
@@ -263,12 +264,13 @@ bool Execution::all_sent() {
   return true;
 }
 
-std::byte* Execution::output_chunk(const PlannedEnd& end, const Chunk& chunk) const {
+std::byte* Execution::output_chunk(const PlannedEnd& end, const collectives::Chunk& chunk) const {
   const std::size_t block = static_cast<std::size_t>(end.index) * buffers_.count;
   return buffers_.output + (block + chunk.offset) * element_bytes_;
 }
 
-const std::byte* Execution::local_chunk(const PlannedEnd& end, const Chunk& chunk) const {
+const std::byte* Execution::local_chunk(const PlannedEnd& end,
+                                        const collectives::Chunk& chunk) const {
   if (end.where == Where::output) return output_chunk(end, chunk);
   const std::size_t block = static_cast<std::size_t>(end.index) * buffers_.count;
   return buffers_.input + (block + chunk.offset) * element_bytes_;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "collectives/rounds.hpp"
 #include "executor/plan.hpp"
-#include "executor/rounds.hpp"
 
 namespace heddle::executor {
 
@@ -69,7 +69,7 @@ class Execution {
     std::size_t round;
     std::uint32_t move;
     // Of the move under way.
-    Chunk chunk;
+    collectives::Chunk chunk;
     std::uint32_t ready;     // sources, destinations and hazards found ready, in that order
     std::uint32_t written;   // destinations in `into`
     std::uint32_t deferred;  // peers that send in place, once the reduction is done
@@ -101,14 +101,14 @@ class Execution {
   bool send_in_place(LaneState& lane, const PlannedMove& move);
   void enter(LaneState& lane);
   bool all_sent();
-  std::byte* output_chunk(const PlannedEnd& end, const Chunk& chunk) const;
-  const std::byte* local_chunk(const PlannedEnd& end, const Chunk& chunk) const;
+  std::byte* output_chunk(const PlannedEnd& end, const collectives::Chunk& chunk) const;
+  const std::byte* local_chunk(const PlannedEnd& end, const collectives::Chunk& chunk) const;
   Wait wait() const;
 
   const Plan& plan_;
   Buffers buffers_{};
   std::size_t element_bytes_ = 1;
-  Rounds cut_{};
+  collectives::Rounds cut_{};
   bool in_place_ = false;
   bool streaming_ = false;
   std::size_t unfinished_ = 0;  // lanes

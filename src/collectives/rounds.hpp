@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace heddle::executor {
+namespace heddle::collectives {
 
 // Pieces begin on cache lines (of an aligned buffer), so that two channels never share one and the
 // vector kernels have no ragged ends in the middle of a message.
@@ -45,4 +45,4 @@ constexpr Chunk chunk_of(const Rounds& cut, std::size_t count, std::size_t round
   return {start + within, std::min(cut.piece, covered - within)};
 }
 
-}  // namespace heddle::executor
+}  // namespace heddle::collectives

@@ -11,6 +11,8 @@ extern const Algorithm kOneShot;
 extern const Algorithm kTwoShot;
 extern const Algorithm kStar;
 extern const Algorithm kPairwise;
+// "hierarchical", and "hierarchical:INNER+OUTER" for some pairs of the above.
+std::span<const Algorithm> hierarchies();
 
 // A world of one contacts nobody: every piece of the channel from the input to the output. The
 // single contribution is complete where it is read.

@@ -1,13 +1,17 @@
 #include "collectives/schedule.hpp"
 
-#include <array>
+#include <vector>
 
 #include "collectives/generators.hpp"
 
 namespace heddle::collectives {
 
 std::span<const Algorithm> algorithms() {
-  static const std::array all{kRing, kTree, kOneShot, kTwoShot, kStar, kPairwise};
+  static const std::vector<Algorithm> all = [] {
+    std::vector<Algorithm> list{kRing, kTree, kOneShot, kTwoShot, kStar, kPairwise};
+    list.insert(list.end(), hierarchies().begin(), hierarchies().end());
+    return list;
+  }();
   return all;
 }
 

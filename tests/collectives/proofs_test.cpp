@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "collectives/text.hpp"
 #include "collectives/verify.hpp"
+#include "shapes.hpp"
 
 namespace heddle::collectives {
 namespace {
@@ -24,7 +25,8 @@ void prove(const Algorithm& algorithm, const Shape& shape, int rounds) {
     const auto fault = verify(schedule, {.slots = 2, .rounds = rounds, .in_place = in_place});
     if (!fault) continue;
     FAIL_CHECK(algorithm.name << " " << base::name_of(shape.collective) << ", " << shape.ranks
-                              << " ranks, " << shape.channels << " channels"
+                              << " ranks, " << shape.channels << " channels, root " << shape.root
+                              << ", " << shape.ranks_per_host << " ranks a host"
                               << (in_place ? ", in place" : "") << ": " << name_of(fault->kind)
                               << ": " << fault->text << "\n"
                               << (fault->rank >= 0 ? to_text(shape, algorithm, fault->rank) : ""));
@@ -33,9 +35,8 @@ void prove(const Algorithm& algorithm, const Shape& shape, int rounds) {
 
 void prove_all(int ranks, int channels, int rounds) {
   for (const Algorithm& algorithm : algorithms())
-    for (int c = 0; c < base::kCollectives; ++c)
-      if (const auto collective = static_cast<base::Collective>(c); algorithm.supports(collective))
-        prove(algorithm, {collective, ranks, channels}, rounds);
+    for (const Shape& shape : shapes_of(algorithm, ranks, channels))
+      prove(algorithm, shape, rounds);
 }
 
 TEST_CASE("every schedule is right for 1 to 64 ranks and 1 to 4 channels with two slots") {
@@ -50,11 +51,9 @@ TEST_CASE("every schedule is right for larger primes and powers of two") {
 TEST_CASE("no schedule needs more than two slots, and one-shot needs one") {
   for (int ranks = 1; ranks <= kEvery; ++ranks) {
     for (const Algorithm& algorithm : algorithms()) {
-      for (int c = 0; c < base::kCollectives; ++c) {
-        const auto collective = static_cast<base::Collective>(c);
-        if (!algorithm.supports(collective)) continue;
-        INFO(algorithm.name << " " << base::name_of(collective) << " " << ranks);
-        const int needed = slots_needed(schedule_of(algorithm, {collective, ranks, 1}));
+      for (const Shape& shape : shapes_of(algorithm, ranks, 1, 1)) {
+        INFO(algorithm.name << " " << base::name_of(shape.collective) << " " << ranks);
+        const int needed = slots_needed(schedule_of(algorithm, shape));
         CHECK(needed >= 1);
         CHECK(needed <= (algorithm.name == "one-shot" ? 1 : 2));
       }

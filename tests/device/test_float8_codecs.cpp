@@ -160,7 +160,7 @@ std::vector<float> boundaries() {
     add(next);
   }
   std::mt19937 random(20240607);
-  for (int i = 0; i < 1 << 20; ++i) {
+  for (int i = 0; i < 1 << 17; ++i) {
     const auto bits = static_cast<std::uint32_t>(random());
     values.push_back(reference::load<float>(&bits));
   }

@@ -55,6 +55,8 @@ struct Shape {
   // Rank r is on host r / ranks_per_host, which divides `ranks`; 0 when the hosts are not known or
   // not alike.
   int ranks_per_host = 0;
+
+  bool operator==(const Shape&) const = default;
 };
 
 constexpr int input_blocks(const Shape& shape, int rank) {

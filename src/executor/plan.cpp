@@ -12,28 +12,30 @@
 namespace heddle::executor {
 
 using collectives::End;
+using collectives::kPieceAlign;
 using collectives::Move;
 using Where = collectives::End::Where;
 
 namespace {
-
-// The input block that lies in the same memory as an output block when the operation is in place.
-int input_under(const collectives::Shape& shape, int rank, int output_block) {
-  switch (shape.collective) {
-    case base::Collective::all_reduce: return 0;
-    case base::Collective::all_gather: return output_block == rank ? 0 : -1;
-    case base::Collective::reduce_scatter: return rank;
-  }
-  return -1;
-}
 
 // Turns one lane of moves into flat arrays and finds, on the way, which moves write memory that an
 // earlier move of the lane may still be sending from. Lanes own different pieces, so that no hazard
 // crosses lanes; rounds own different segments, so that none crosses rounds.
 class LaneBuilder {
  public:
-  LaneBuilder(const collectives::Shape& shape, int rank, int channel, std::size_t pieces)
-      : shape_(shape), rank_(rank), pieces_(pieces), lane_{channel, {}, {}, {}} {}
+  LaneBuilder(const Program& program, const ProgramLane& lane)
+      : program_(program),
+        shape_(program.shape),
+        rank_(program.rank),
+        lane_{lane.channel, lane.in_sequence, {}, {}, {}} {
+    for (const Move& move : lane.moves) add(move);
+    HEDDLE_ASSERT(open_.empty(), "the last message of a round does not end, {} such", open_.size());
+  }
+
+  PlannedLane take() { return std::move(lane_); }
+
+ private:
+  using Place = std::tuple<Where, int, int>;  // buffer, block, piece
 
   void add(const Move& move) {
     check(move);
@@ -43,15 +45,11 @@ class LaneBuilder {
     planned.sources = static_cast<std::uint32_t>(move.sources.size());
     planned.destinations = static_cast<std::uint32_t>(move.destinations.size());
     planned.completes = move.completes;
+    planned.local = kNoEnd;
     const auto stage = stage_of(move);
     planned.stage = planned.first_end + static_cast<std::uint32_t>(stage.value_or(0));
-    for (const End& end : move.sources) {
-      lane_.ends.push_back({end.where, false, false, end.index, 0});
-    }
-    for (const End& end : move.destinations) {
-      const bool in_place = end.where == Where::peer && stage;
-      lane_.ends.push_back({end.where, in_place, end.where == Where::output, end.index, 0});
-    }
+    for (const End& end : move.sources) add_end(end, true, false, planned);
+    for (const End& end : move.destinations) add_end(end, false, stage.has_value(), planned);
     note_reads(move);
     note_hazards(move, planned);
     note_writes_and_sends(move, planned);
@@ -60,23 +58,43 @@ class LaneBuilder {
     lane_.moves.push_back(planned);
   }
 
-  PlannedLane take() { return std::move(lane_); }
+  void add_end(const End& end, bool source, bool staged, PlannedMove& planned) {
+    const auto at = static_cast<std::uint32_t>(lane_.ends.size());
+    const bool is_peer = end.where == Where::peer;
+    lane_.ends.push_back({end.where, is_peer && !source && staged,
+                          end.where == Where::output && !source, end.index, 0});
+    if (!is_peer) planned.local = at;
+    if (is_peer) note_part(at, source, end);
+  }
 
- private:
-  using Place = std::tuple<Where, int, int>;  // buffer, block, piece
+  // Numbers the parts of a message and, at its last, tells all of them how many they are.
+  void note_part(std::uint32_t at, bool source, const End& end) {
+    std::vector<std::uint32_t>& message = open_[{source, end.index}];
+    lane_.ends[at].part = static_cast<std::uint32_t>(message.size());
+    message.push_back(at);
+    if (end.more) return;
+    const auto parts = static_cast<std::uint32_t>(message.size());
+    HEDDLE_ASSERT(parts <= static_cast<std::uint32_t>(program_.parts), "{} parts of at most {}",
+                  parts, program_.parts);
+    for (const std::uint32_t part : message) {
+      lane_.ends[part].parts = parts;
+      // A message of several chunks is put together in its slot.
+      if (parts > 1) lane_.ends[part].may_send_in_place = false;
+    }
+    open_.erase({source, end.index});
+  }
 
   void check(const Move& move) const {
-    HEDDLE_ASSERT(move.piece >= 0 && static_cast<std::size_t>(move.piece) < pieces_,
-                  "piece {} of {}", move.piece, pieces_);
+    HEDDLE_ASSERT(move.piece >= 0 && move.piece < program_.pieces, "piece {} of {}", move.piece,
+                  program_.pieces);
     HEDDLE_ASSERT(!move.sources.empty() && !move.destinations.empty(),
                   "{} sources, {} destinations", move.sources.size(), move.destinations.size());
     for (const auto* ends : {&move.sources, &move.destinations}) {
       std::set<int> peers;
       for (const End& end : *ends) {
-        const int limit = end.where == Where::peer ? shape_.ranks
-                          : end.where == Where::input
-                              ? base::input_blocks(shape_.collective, shape_.ranks)
-                              : base::output_blocks(shape_.collective, shape_.ranks);
+        const int limit = end.where == Where::peer    ? shape_.ranks
+                          : end.where == Where::input ? program_.inputs
+                                                      : program_.outputs;
         HEDDLE_ASSERT(end.index >= 0 && end.index < limit, "index {} of {}", end.index, limit);
         if (end.where != Where::peer) continue;
         HEDDLE_ASSERT(end.index != rank_, "rank {} names itself", rank_);
@@ -112,7 +130,7 @@ class LaneBuilder {
     for (const End& end : move.destinations) {
       if (end.where != Where::output) continue;
       wait_for_sends({Where::output, end.index, move.piece}, false);
-      const int under = input_under(shape_, rank_, end.index);
+      const int under = base::input_in_place(shape_.collective, rank_, shape_.root, end.index);
       // The copy of a chunk onto itself writes nothing.
       const bool onto_itself =
           move.sources.size() == 1 && move.sources[0] == collectives::input(under);
@@ -138,10 +156,12 @@ class LaneBuilder {
     }
   }
 
+  const Program& program_;
   const collectives::Shape& shape_;
   int rank_;
-  std::size_t pieces_;
   PlannedLane lane_;
+  // The parts so far of the messages that go on, by (is received, peer).
+  std::map<std::pair<bool, int>, std::vector<std::uint32_t>> open_;
   std::map<Place, std::uint32_t> writers_;             // the end that wrote the place last
   std::map<Place, std::vector<std::uint32_t>> sends_;  // ends that may still read it
 };
@@ -164,20 +184,17 @@ void for_each_peer(PlannedLane& lane, Visit visit) {
 
 }  // namespace
 
-Plan::Plan(const collectives::Algorithm& algorithm, const collectives::Shape& shape, int rank,
-           std::size_t slot_bytes)
-    : shape_(shape), rank_(rank), slot_bytes_(slot_bytes) {
-  HEDDLE_ASSERT(algorithm.supports(shape.collective), "{} does not do {}", algorithm.name,
-                base::name_of(shape.collective));
-  HEDDLE_ASSERT(shape.channels >= 1 && rank >= 0 && rank < shape.ranks,
-                "rank {} of {}, {} channels", rank, shape.ranks, shape.channels);
-  HEDDLE_ASSERT(slot_bytes >= collectives::kPieceAlign, "slots of {} bytes", slot_bytes);
-  pieces_ = static_cast<std::size_t>(algorithm.pieces(shape));
+Plan::Plan(const Program& program, std::size_t slot_bytes)
+    : shape_(program.shape),
+      rank_(program.rank),
+      pieces_(static_cast<std::size_t>(program.pieces)),
+      parts_(static_cast<std::size_t>(program.parts)),
+      slot_bytes_(slot_bytes) {
+  HEDDLE_ASSERT(chunk_bytes() >= kPieceAlign, "slots of {} bytes, {} parts a message", slot_bytes,
+                parts_);
   std::set<PipeNeed> needs;
-  for (int channel = 0; channel < shape.channels; ++channel) {
-    LaneBuilder builder(shape_, rank, channel, pieces_);
-    for (const Move& move : algorithm.lane(shape, rank, channel)) builder.add(move);
-    lanes_.push_back(builder.take());
+  for (const ProgramLane& lane : program.lanes) {
+    lanes_.push_back(LaneBuilder(program, lane).take());
     for_each_peer(lanes_.back(), [&](const PlannedEnd& end, bool source) {
       needs.insert(need_of(lanes_.back(), end, source));
     });

@@ -1,4 +1,4 @@
-// A rank's lanes of one (collective, algorithm, channels), made once: which pipes they need, and,
+// A rank's program, made ready once: which pipes they need, and,
 // once bound to those, flat arrays with everything resolved that does not depend on the buffers.
 // Made, asked and bound by one thread; then constant and shared by any number of executions.
 #pragma once
@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "collectives/schedule.hpp"
+#include "executor/program.hpp"
 #include "transport/pipe.hpp"
 
 namespace heddle::executor {
 
 struct PipeNeed {
-  enum class Direction : std::uint8_t { send, receive };
+  using Direction = executor::Direction;
   int peer;
   int channel;
   Direction direction;
@@ -41,6 +42,8 @@ struct PlannedEnd {
   bool last_use;
   int index;                               // block, or rank of the peer
   std::uint32_t need;                      // of a peer: its pipe's index in Plan::needs()
+  std::uint32_t part = 0;                  // of a peer: which chunk of its message this is
+  std::uint32_t parts = 1;                 // of a peer: the chunks of the message
   transport::SendPipe* to = nullptr;       // of a peer among the destinations
   transport::ReceivePipe* from = nullptr;  // of a peer among the sources
 };
@@ -60,11 +63,14 @@ struct PlannedMove {
   std::uint32_t first_hazard;
   std::uint32_t hazards;
   std::uint32_t stage;  // the local end whose chunk is sent in place, where an end may do so
+  std::uint32_t local;  // an end with a block, which says how long the chunk is; or kNoEnd
   bool completes;
 };
+inline constexpr std::uint32_t kNoEnd = 0xffffffff;
 
 struct PlannedLane {
   int channel;
+  bool in_sequence;
   std::vector<PlannedMove> moves;
   std::vector<PlannedEnd> ends;
   std::vector<Hazard> hazards;
@@ -74,9 +80,9 @@ struct PlannedLane {
 
 class Plan {
  public:
-  // Every rank must give the same slot_bytes: it decides the rounds. At least kPieceAlign.
-  Plan(const collectives::Algorithm& algorithm, const collectives::Shape& shape, int rank,
-       std::size_t slot_bytes);
+  // Every rank must give the same slot_bytes: it decides the rounds. At least kPieceAlign for each
+  // part of a message.
+  Plan(const Program& program, std::size_t slot_bytes);
 
   // What to open before bind(): sorted, each once.
   std::span<const PipeNeed> needs() const { return needs_; }
@@ -88,6 +94,8 @@ class Plan {
   int rank() const { return rank_; }
   std::size_t pieces() const { return pieces_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
+  // What one chunk may have, so that the parts of a message fit a slot.
+  std::size_t chunk_bytes() const { return slot_bytes_ / parts_; }
   std::span<const PlannedLane> lanes() const { return lanes_; }
   // The bound pipe of a need whose direction is send, else null.
   transport::SendPipe* send_pipe(std::size_t need) const { return send_pipes_[need]; }
@@ -96,6 +104,7 @@ class Plan {
   collectives::Shape shape_;
   int rank_;
   std::size_t pieces_;
+  std::size_t parts_;
   std::size_t slot_bytes_;
   bool bound_ = false;
   std::vector<PlannedLane> lanes_;

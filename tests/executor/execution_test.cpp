@@ -120,7 +120,7 @@ TEST_CASE("a ticket that is not through keeps the operation from being done") {
     Slow& slow_;
     Wire wire_{WireOptions{}};
   } table(slow);
-  executor::Plan plan(tiny(exchange_lane), two_ranks(1), 0, 4096);
+  executor::Plan plan(executor::program_of(tiny(exchange_lane), two_ranks(1), 0), 4096);
   plan.bind(table);
   Execution execution(plan);
   Floats data(100);
@@ -170,7 +170,7 @@ TEST_CASE("what a broken pipe throws passes through") {
     Wire wire{WireOptions{}};
     Broken broken;
   } table;
-  executor::Plan plan(tiny(exchange_lane), two_ranks(1), 0, 4096);
+  executor::Plan plan(executor::program_of(tiny(exchange_lane), two_ranks(1), 0), 4096);
   plan.bind(table);
   Execution execution(plan);
   Floats data(1);

@@ -115,7 +115,8 @@ World::World(const collectives::Algorithm& algorithm, const collectives::Shape& 
              const WireOptions& options)
     : options_(options) {
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    plans_.push_back(std::make_unique<executor::Plan>(algorithm, shape, rank, options.slot_bytes));
+    plans_.push_back(std::make_unique<executor::Plan>(executor::program_of(algorithm, shape, rank),
+                                                      options.slot_bytes));
     Table table(*this, rank);
     plans_.back()->bind(table);
     executions_.push_back(std::make_unique<executor::Execution>(*plans_.back()));

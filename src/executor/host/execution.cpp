@@ -7,19 +7,36 @@
 
 namespace heddle::executor {
 
+using collectives::Chunk;
+using collectives::chunk_of;
+using collectives::cut_into_rounds;
+using collectives::Rounds;
 using Where = collectives::End::Where;
 
 namespace {
 
-bool is_in_place(const Buffers& buffers, const collectives::Shape& shape, int rank,
-                 std::size_t element_bytes) {
-  const std::size_t block = static_cast<std::size_t>(rank) * buffers.count * element_bytes;
-  switch (shape.collective) {
-    case base::Collective::all_reduce: return buffers.output == buffers.input;
-    case base::Collective::all_gather: return buffers.output + block == buffers.input;
-    case base::Collective::reduce_scatter: return buffers.output == buffers.input + block;
+bool is_in_place(const Buffers& buffers, const Plan& plan, std::size_t element_bytes) {
+  const collectives::Shape& shape = plan.shape();
+  const std::size_t block = buffers.count * element_bytes;
+  for (int o = 0; o < output_blocks(shape, plan.rank()); ++o) {
+    const int i = base::input_in_place(shape.collective, plan.rank(), shape.root, o);
+    if (i < 0) continue;
+    const auto output = static_cast<std::size_t>(o);
+    const auto input = static_cast<std::size_t>(i);
+    if (buffers.blocks != nullptr)
+      return buffers.blocks->outputs[output].data == buffers.blocks->inputs[input].data;
+    return buffers.output + output * block == buffers.input + input * block;
   }
   return false;
+}
+
+std::size_t output_bytes(const Buffers& buffers, const Plan& plan, std::size_t element_bytes) {
+  std::size_t elements = 0;
+  if (buffers.blocks == nullptr)
+    elements = static_cast<std::size_t>(output_blocks(plan.shape(), plan.rank())) * buffers.count;
+  else
+    for (const Block& block : buffers.blocks->outputs) elements += block.count;
+  return elements * element_bytes;
 }
 
 }  // namespace
@@ -52,7 +69,6 @@ Execution::Execution(const Plan& plan) : plan_(plan), last_tickets_(plan.needs()
 }
 
 void Execution::reset(const Buffers& buffers) {
-  const collectives::Shape& shape = plan_.shape();
   // The divisions cost as much as the rest of a small operation, and most repeat the one before.
   if (buffers.count != buffers_.count || buffers.type != buffers_.type) {
     element_bytes_ = base::size_of(buffers.type);
@@ -61,9 +77,9 @@ void Execution::reset(const Buffers& buffers) {
                                         plan_.slot_bytes());
   }
   buffers_ = buffers;
-  in_place_ = is_in_place(buffers, shape, plan_.rank(), element_bytes_);
-  const auto blocks = static_cast<std::size_t>(base::output_blocks(shape.collective, shape.ranks));
-  streaming_ = blocks * buffers.count * element_bytes_ > kStreamingBytes;
+  rounds_ = most_rounds();
+  in_place_ = is_in_place(buffers, plan_, element_bytes_);
+  streaming_ = output_bytes(buffers, plan_, element_bytes_) > kStreamingBytes;
   if (tickets_out_) std::fill(last_tickets_.begin(), last_tickets_.end(), std::nullopt);
   tickets_out_ = false;
   unfinished_ = lanes_.size();
@@ -84,20 +100,56 @@ Execution::State Execution::advance() {
   return moved ? State::moved : State::blocked;
 }
 
+std::size_t Execution::most_rounds() const {
+  if (buffers_.blocks == nullptr) return cut_.rounds;
+  std::size_t longest = 0;
+  for (const auto* blocks : {&buffers_.blocks->inputs, &buffers_.blocks->outputs})
+    for (const Block& block : *blocks) longest = std::max(longest, block.count);
+  return cut_into_rounds(longest, element_bytes_, plan_.pieces(), plan_.chunk_bytes()).rounds;
+}
+
+// Empty where the block is too short to reach this piece of this round. A block of its own length
+// is cut for itself, so that only the ranks that move it need to know the length.
+Chunk Execution::chunk_at(const LaneState& lane) const {
+  const PlannedMove& move = lane.plan->moves[lane.move];
+  if (buffers_.blocks == nullptr) return chunk_of(cut_, buffers_.count, lane.round, move.piece);
+  HEDDLE_ASSERT(move.local != kNoEnd, "move {} has no block", lane.move);
+  const PlannedEnd& end = lane.plan->ends[move.local];
+  const auto& blocks =
+      end.where == Where::input ? buffers_.blocks->inputs : buffers_.blocks->outputs;
+  const std::size_t count = blocks[static_cast<std::size_t>(end.index)].count;
+  const Rounds cut = cut_into_rounds(count, element_bytes_, plan_.pieces(), plan_.chunk_bytes());
+  return lane.round < cut.rounds ? chunk_of(cut, count, lane.round, move.piece) : Chunk{0, 0};
+}
+
 // Makes the lane's position the first one, from where it stands, with something to move.
 void Execution::enter(LaneState& lane) {
   const auto moves = static_cast<std::uint32_t>(lane.plan->moves.size());
   lane.ready = lane.written = lane.deferred = lane.sending = 0;
   lane.reduced = false;
-  for (; lane.round < cut_.rounds; ++lane.round, lane.move = 0) {
-    for (; lane.move < moves; ++lane.move) {
-      const std::size_t piece = lane.plan->moves[lane.move].piece;
-      lane.chunk = collectives::chunk_of(cut_, buffers_.count, lane.round, piece);
+  if (lane.plan->in_sequence) {
+    for (; lane.move < moves; ++lane.move, lane.round = 0) {
+      lane.chunk = lane.round < rounds_ ? chunk_at(lane) : Chunk{0, 0};
       if (lane.chunk.count != 0) return;
+    }
+  } else {
+    for (; lane.round < rounds_; ++lane.round, lane.move = 0) {
+      for (; lane.move < moves; ++lane.move) {
+        lane.chunk = chunk_at(lane);
+        if (lane.chunk.count != 0) return;
+      }
     }
   }
   lane.finished = true;
   --unfinished_;
+}
+
+// The position after a move that was run.
+void Execution::leave(LaneState& lane) const {
+  if (lane.plan->in_sequence)
+    ++lane.round;
+  else
+    ++lane.move;
 }
 
 bool Execution::run(LaneState& lane) {
@@ -110,7 +162,7 @@ bool Execution::run(LaneState& lane) {
     }
     moved = true;
     bytes += lane.chunk.count * element_bytes_;
-    ++lane.move;
+    leave(lane);
     enter(lane);
   }
   return moved;
@@ -134,10 +186,13 @@ bool Execution::gather(LaneState& lane, const PlannedMove& move) {
   const std::uint32_t to = move.sources + move.destinations;
   for (; lane.ready < move.sources; ++lane.ready) {
     const PlannedEnd& end = ends[lane.ready];
-    const std::byte* data =
-        end.where == Where::peer ? end.from->peek(bytes) : local_chunk(end, lane.chunk);
-    if (data == nullptr) return false;
-    lane.from[lane.ready] = data;
+    if (end.where != Where::peer) {
+      lane.from[lane.ready] = local_chunk(end, lane.chunk);
+      continue;
+    }
+    const std::byte* message = end.from->peek(bytes * end.parts);
+    if (message == nullptr) return false;
+    lane.from[lane.ready] = message + bytes * end.part;
   }
   for (; lane.ready < to; ++lane.ready) {
     const PlannedEnd& end = ends[lane.ready];
@@ -145,14 +200,16 @@ bool Execution::gather(LaneState& lane, const PlannedMove& move) {
     if (end.where != Where::peer) {
       slot = output_chunk(end, lane.chunk);
       // In place, the copy of a chunk onto itself.
-      if (slot == lane.from[0] && move.sources == 1 && !divides(move)) continue;
-    } else if (end.may_send_in_place && end.to->sends_in_place(bytes)) {
+      const bool changes = divides(move) || scaled_source(lane, move) >= 0;
+      if (slot == lane.from[0] && move.sources == 1 && !changes) continue;
+    } else if (may_send_in_place(lane, move, end) && end.to->sends_in_place(bytes)) {
       slot = nullptr;
       ++lane.deferred;
       continue;
     } else {
-      slot = end.to->acquire(bytes);
+      slot = end.to->acquire(bytes * end.parts);
       if (slot == nullptr) return false;
+      slot += bytes * end.part;
     }
     lane.into[lane.written++] = slot;
   }
@@ -173,13 +230,35 @@ bool Execution::hazard_passed(LaneState& lane, const Hazard& hazard) {
 
 void Execution::reduce(LaneState& lane, const PlannedMove& move) {
   if (lane.written == 0) return;
+  const int scaled = scaled_source(lane, move);
   device::reduce({.sources = {lane.from, move.sources},
                   .destinations = {lane.into, lane.written},
                   .count = lane.chunk.count,
                   .type = buffers_.type,
                   .op = buffers_.op,
                   .divide_by = divides(move) ? plan_.shape().ranks : 1,
-                  .streaming = streaming_ ? streaming_mask(lane, move) : 0});
+                  .streaming = streaming_ ? streaming_mask(lane, move) : 0,
+                  .scale = buffers_.scale,
+                  .scaled = scaled >= 0 ? std::uint64_t{1} << scaled : 0});
+}
+
+bool Execution::is_input(std::uint32_t end, const LaneState& lane) const {
+  return lane.plan->ends[end].where == Where::input;
+}
+
+// The source that is multiplied as it is read, or -1: the input wherever it is read, so that what
+// is sent or kept has been, once. A reducing move has one at most: a second would be the rank's
+// contribution again.
+int Execution::scaled_source(const LaneState& lane, const PlannedMove& move) const {
+  if (buffers_.scale == nullptr) return -1;
+  for (std::uint32_t i = 0; i < move.sources; ++i)
+    if (is_input(move.first_end + i, lane)) return static_cast<int>(i);
+  return -1;
+}
+
+bool Execution::may_send_in_place(const LaneState& lane, const PlannedMove& move,
+                                  const PlannedEnd& end) const {
+  return end.may_send_in_place && (buffers_.scale == nullptr || !is_input(move.stage, lane));
 }
 
 bool Execution::divides(const PlannedMove& move) const {
@@ -212,11 +291,12 @@ void Execution::hand_over(LaneState& lane, const PlannedMove& move) {
   for (std::uint32_t i = 0; i < move.destinations; ++i) {
     const PlannedEnd& end = ends[move.sources + i];
     if (end.where != Where::peer || lane.slots[i] == nullptr) continue;
-    end.to->commit(bytes);
+    if (end.part + 1 < end.parts) continue;
+    end.to->commit(bytes * end.parts);
     lane.tickets[move.first_end + move.sources + i].reset();
   }
   for (std::uint32_t i = 0; i < move.sources; ++i) {
-    if (ends[i].where == Where::peer) ends[i].from->release();
+    if (ends[i].where == Where::peer && ends[i].part + 1 == ends[i].parts) ends[i].from->release();
   }
 }
 
@@ -264,16 +344,19 @@ bool Execution::all_sent() {
   return true;
 }
 
-std::byte* Execution::output_chunk(const PlannedEnd& end, const collectives::Chunk& chunk) const {
-  const std::size_t block = static_cast<std::size_t>(end.index) * buffers_.count;
-  return buffers_.output + (block + chunk.offset) * element_bytes_;
+std::byte* Execution::output_chunk(const PlannedEnd& end, const Chunk& chunk) const {
+  const auto index = static_cast<std::size_t>(end.index);
+  if (buffers_.blocks != nullptr)
+    return buffers_.blocks->outputs[index].data + chunk.offset * element_bytes_;
+  return buffers_.output + (index * buffers_.count + chunk.offset) * element_bytes_;
 }
 
-const std::byte* Execution::local_chunk(const PlannedEnd& end,
-                                        const collectives::Chunk& chunk) const {
+const std::byte* Execution::local_chunk(const PlannedEnd& end, const Chunk& chunk) const {
   if (end.where == Where::output) return output_chunk(end, chunk);
-  const std::size_t block = static_cast<std::size_t>(end.index) * buffers_.count;
-  return buffers_.input + (block + chunk.offset) * element_bytes_;
+  const auto index = static_cast<std::size_t>(end.index);
+  if (buffers_.blocks != nullptr)
+    return buffers_.blocks->inputs[index].data + chunk.offset * element_bytes_;
+  return buffers_.input + (index * buffers_.count + chunk.offset) * element_bytes_;
 }
 
 Execution::Wait Execution::wait() const {

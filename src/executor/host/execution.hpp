@@ -18,15 +18,31 @@
 
 namespace heddle::executor {
 
-// Must outlive the operation. In place: all_reduce output == input, all_gather input == output +
-// rank * count, reduce_scatter output == input + rank * count (elements). Otherwise they must not
-// overlap. Input is never written unless it is output too.
+struct Block {
+  std::byte* data;    // of an input: never written
+  std::size_t count;  // elements
+};
+
+// Where each block lies, for blocks of different lengths. What a block has is known to every rank
+// that moves it.
+struct Blocks {
+  std::vector<Block> inputs;
+  std::vector<Block> outputs;
+};
+
+// Must outlive the operation. In place as base::input_in_place says; otherwise input and output
+// must not overlap. Input is never written unless it is output too.
 struct Buffers {
   const std::byte* input;
   std::byte* output;
   std::size_t count;  // elements of one block
   base::DataType type;
-  base::RedOp op;  // ignored by all_gather
+  base::RedOp op;  // ignored where nothing is reduced
+  // One element that this rank's input is multiplied by as it is read; null for none.
+  const std::byte* scale = nullptr;
+  // Where set, it says where the blocks are and how long, in place of the first three. Requires a
+  // program whose moves all have an input or output end.
+  const Blocks* blocks = nullptr;
 };
 
 class Execution {
@@ -96,10 +112,17 @@ class Execution {
   bool hazard_passed(LaneState& lane, const Hazard& hazard);
   void reduce(LaneState& lane, const PlannedMove& move);
   bool divides(const PlannedMove& move) const;
+  bool is_input(std::uint32_t end, const LaneState& lane) const;
+  int scaled_source(const LaneState& lane, const PlannedMove& move) const;
+  bool may_send_in_place(const LaneState& lane, const PlannedMove& move,
+                         const PlannedEnd& end) const;
   unsigned streaming_mask(const LaneState& lane, const PlannedMove& move) const;
   void hand_over(LaneState& lane, const PlannedMove& move);
   bool send_in_place(LaneState& lane, const PlannedMove& move);
   void enter(LaneState& lane);
+  void leave(LaneState& lane) const;
+  collectives::Chunk chunk_at(const LaneState& lane) const;
+  std::size_t most_rounds() const;
   bool all_sent();
   std::byte* output_chunk(const PlannedEnd& end, const collectives::Chunk& chunk) const;
   const std::byte* local_chunk(const PlannedEnd& end, const collectives::Chunk& chunk) const;
@@ -108,7 +131,8 @@ class Execution {
   const Plan& plan_;
   Buffers buffers_{};
   std::size_t element_bytes_ = 1;
-  collectives::Rounds cut_{};
+  collectives::Rounds cut_{};  // of equal blocks
+  std::size_t rounds_ = 0;     // of the longest block
   bool in_place_ = false;
   bool streaming_ = false;
   std::size_t unfinished_ = 0;  // lanes

@@ -153,44 +153,22 @@ HEDDLE_API heddleResult_t heddleCommDeregister(heddleComm_t comm, void* handle);
 HEDDLE_API heddleResult_t heddleMemAlloc(void** pointer, size_t bytes);
 HEDDLE_API heddleResult_t heddleMemFree(void* pointer);
 
-/* Operations. Each blocks until this rank's output is complete and its input may be changed. Each
- * has an ...Async form that returns at once with a work to wait for. Send and receive buffers are
- * either the in-place pair that the comment names or do not overlap. `stream` must be NULL for
- * host buffers. */
+/* Where the scalar of a pre-scaled sum lies. */
+typedef enum HEDDLE_INT {
+  heddleScalarDevice = 0,
+  heddleScalarHostImmediate = 1 /* host memory, read before the call returns */
+} heddleScalarResidence_t;
+/* Makes a sum, for operations of `type` on `comm`, to which each rank's input is multiplied by that
+ * rank's `scalar` (one element of the type) first. A 16- or 8-bit float is multiplied in binary32
+ * without rounding; integers wrap. */
+HEDDLE_API heddleResult_t heddleRedOpCreatePreMulSum(heddleRedOp_t* op, const void* scalar,
+                                                     heddleDataType_t type,
+                                                     heddleScalarResidence_t residence,
+                                                     heddleComm_t comm);
+/* Operations under way keep theirs. */
+HEDDLE_API heddleResult_t heddleRedOpDestroy(heddleRedOp_t op, heddleComm_t comm);
 
-/* receive[i] = op over ranks of send[i], i < count. In place: send == receive. */
-HEDDLE_API heddleResult_t heddleAllReduce(const void* send, void* receive, size_t count,
-                                          heddleDataType_t type, heddleRedOp_t op,
-                                          heddleComm_t comm, heddleStream_t stream);
-HEDDLE_API heddleResult_t heddleAllReduceAsync(const void* send, void* receive, size_t count,
-                                               heddleDataType_t type, heddleRedOp_t op,
-                                               heddleComm_t comm, heddleStream_t stream,
-                                               heddleWork_t* work);
-/* receive[r * count + i] = rank r's send[i], i < count.
- * In place: send == receive + rank * count. */
-HEDDLE_API heddleResult_t heddleAllGather(const void* send, void* receive, size_t count,
-                                          heddleDataType_t type, heddleComm_t comm,
-                                          heddleStream_t stream);
-HEDDLE_API heddleResult_t heddleAllGatherAsync(const void* send, void* receive, size_t count,
-                                               heddleDataType_t type, heddleComm_t comm,
-                                               heddleStream_t stream, heddleWork_t* work);
-/* receive[i] = op over ranks of send[rank * count + i], i < count; send holds nranks * count.
- * In place: receive == send + rank * count. */
-HEDDLE_API heddleResult_t heddleReduceScatter(const void* send, void* receive, size_t count,
-                                              heddleDataType_t type, heddleRedOp_t op,
-                                              heddleComm_t comm, heddleStream_t stream);
-HEDDLE_API heddleResult_t heddleReduceScatterAsync(const void* send, void* receive, size_t count,
-                                                   heddleDataType_t type, heddleRedOp_t op,
-                                                   heddleComm_t comm, heddleStream_t stream,
-                                                   heddleWork_t* work);
-
-/* Waits at most timeout_ms milliseconds (negative: as long as HEDDLE_TIMEOUT allows). Returns
- * heddleInProgress when the time is over and the work goes on; otherwise the work's result. */
-HEDDLE_API heddleResult_t heddleWorkWait(heddleWork_t work, long timeout_ms);
-/* The work's result, or heddleInProgress; never blocks. */
-HEDDLE_API heddleResult_t heddleWorkTest(heddleWork_t work);
-/* Frees the handle; the operation itself goes on if it has not finished. */
-HEDDLE_API heddleResult_t heddleWorkFree(heddleWork_t work);
+#include "heddle/operations.h"
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -3,71 +3,19 @@
 #include <memory>
 #include <string>
 
-#include "base/error.hpp"
-#include "communicator/arguments.hpp"
-#include "communicator/communicator.hpp"
 #include "communicator/entrance.hpp"
-#include "communicator/registry.hpp"
+#include "communicator/handles.hpp"
 #include "device/host_memory.hpp"
 
-using heddle::base::Collective;
 using heddle::base::fail;
-using heddle::communicator::Call;
 using heddle::communicator::Communicator;
-using heddle::communicator::Operation;
-
-struct heddleComm {
-  std::shared_ptr<Communicator> communicator;
-  heddle::communicator::Registrations registrations;
-  std::string last_error;  // what heddleGetLastError(comm) hands out
-};
-
-struct heddleWork {
-  std::shared_ptr<Communicator> communicator;
-  std::shared_ptr<Operation> operation;
-};
+using heddle::communicator::guarded;
+using heddle::communicator::refuse_forked_child;
+using heddle::communicator::required;
+using heddle::communicator::thread_error;
+using heddle::communicator::usable;
 
 namespace {
-
-thread_local std::string thread_error;
-
-// Runs `body`; whatever it throws becomes a result and this thread's last error.
-template <typename Body>
-heddleResult_t guarded(Body&& body) {
-  try {
-    body();
-    return heddleSuccess;
-  } catch (const heddle::base::Error& error) {
-    thread_error = error.what();
-    return error.code();
-  } catch (const std::bad_alloc&) {
-    thread_error = "out of memory";
-    return heddleSystemError;
-  } catch (const std::exception& error) {
-    thread_error = error.what();
-    return heddleInternalError;
-  }
-}
-
-template <typename Pointer>
-Pointer& required(Pointer* pointer, const char* name) {
-  if (pointer == nullptr) fail(heddleInvalidArgument, "{} is NULL", name);
-  return *pointer;
-}
-
-void refuse_forked_child() {
-  if (heddle::communicator::forked_after_use())
-    fail(heddleInvalidUsage,
-         "this process was forked from one that had used Heddle; fork before the first call, or "
-         "exec");
-}
-
-// A share of its own, so that an abort in another thread does not free what this call uses.
-std::shared_ptr<Communicator> usable(heddleComm_t comm) {
-  heddleComm& handle = required(comm, "comm");
-  refuse_forked_child();
-  return handle.communicator;
-}
 
 void join(heddleComm_t* comm, const heddleConfig_t* config,
           const std::function<std::shared_ptr<Communicator>(const heddle::base::Settings&)>& how) {
@@ -86,43 +34,6 @@ void join(heddleComm_t* comm, const heddleConfig_t* config,
   auto handle = std::make_unique<heddleComm>();
   handle->communicator = how(settings);
   *comm = handle.release();
-}
-
-Call check(Collective collective, const void* send, void* receive, size_t count,
-           heddleDataType_t type, heddleRedOp_t op, const Communicator& communicator,
-           heddleStream_t stream) {
-  return heddle::communicator::checked_call(collective, send, receive, count, type, op, stream,
-                                            communicator.rank(), communicator.ranks());
-}
-
-heddleResult_t run(Collective collective, const void* send, void* receive, size_t count,
-                   heddleDataType_t type, heddleRedOp_t op, heddleComm_t comm,
-                   heddleStream_t stream) {
-  return guarded([&] {
-    const auto communicator = usable(comm);
-    communicator->run(check(collective, send, receive, count, type, op, *communicator, stream));
-  });
-}
-
-heddleResult_t start(Collective collective, const void* send, void* receive, size_t count,
-                     heddleDataType_t type, heddleRedOp_t op, heddleComm_t comm,
-                     heddleStream_t stream, heddleWork_t* work) {
-  return guarded([&] {
-    const auto communicator = usable(comm);
-    required(work, "work");
-    *work = nullptr;
-    const Call call = check(collective, send, receive, count, type, op, *communicator, stream);
-    auto handle = std::make_unique<heddleWork>();
-    handle->communicator = communicator;
-    handle->operation = communicator->start(call);
-    *work = handle.release();
-  });
-}
-
-heddleResult_t result_of(const Operation& operation) {
-  const heddleResult_t result = operation.result();
-  if (result != heddleSuccess && result != heddleInProgress) thread_error = operation.error();
-  return result;
 }
 
 }  // namespace
@@ -154,7 +65,7 @@ HEDDLE_API const char* heddleGetLastError(heddleComm_t comm) {
     comm->last_error = comm->communicator->failure_text();
     return comm->last_error.c_str();
   }
-  return thread_error.c_str();
+  return thread_error().c_str();
 }
 
 HEDDLE_API heddleResult_t heddleGetUniqueId(heddleUniqueId* id) {
@@ -246,73 +157,28 @@ HEDDLE_API heddleResult_t heddleMemFree(void* pointer) {
   return guarded([&] { heddle::communicator::free_memory(pointer); });
 }
 
-HEDDLE_API heddleResult_t heddleAllReduce(const void* send, void* receive, size_t count,
-                                          heddleDataType_t type, heddleRedOp_t op,
-                                          heddleComm_t comm, heddleStream_t stream) {
-  return run(Collective::all_reduce, send, receive, count, type, op, comm, stream);
-}
-
-HEDDLE_API heddleResult_t heddleAllReduceAsync(const void* send, void* receive, size_t count,
-                                               heddleDataType_t type, heddleRedOp_t op,
-                                               heddleComm_t comm, heddleStream_t stream,
-                                               heddleWork_t* work) {
-  return start(Collective::all_reduce, send, receive, count, type, op, comm, stream, work);
-}
-
-HEDDLE_API heddleResult_t heddleAllGather(const void* send, void* receive, size_t count,
-                                          heddleDataType_t type, heddleComm_t comm,
-                                          heddleStream_t stream) {
-  return run(Collective::all_gather, send, receive, count, type, heddleSum, comm, stream);
-}
-
-HEDDLE_API heddleResult_t heddleAllGatherAsync(const void* send, void* receive, size_t count,
-                                               heddleDataType_t type, heddleComm_t comm,
-                                               heddleStream_t stream, heddleWork_t* work) {
-  return start(Collective::all_gather, send, receive, count, type, heddleSum, comm, stream, work);
-}
-
-HEDDLE_API heddleResult_t heddleReduceScatter(const void* send, void* receive, size_t count,
-                                              heddleDataType_t type, heddleRedOp_t op,
-                                              heddleComm_t comm, heddleStream_t stream) {
-  return run(Collective::reduce_scatter, send, receive, count, type, op, comm, stream);
-}
-
-HEDDLE_API heddleResult_t heddleReduceScatterAsync(const void* send, void* receive, size_t count,
-                                                   heddleDataType_t type, heddleRedOp_t op,
-                                                   heddleComm_t comm, heddleStream_t stream,
-                                                   heddleWork_t* work) {
-  return start(Collective::reduce_scatter, send, receive, count, type, op, comm, stream, work);
-}
-
-HEDDLE_API heddleResult_t heddleWorkWait(heddleWork_t work, long timeout_ms) {
-  heddleResult_t result = heddleInProgress;
-  const heddleResult_t guard = guarded([&] {
-    refuse_forked_child();
-    const heddleWork& handle = required(work, "work");
-    const auto time = heddle::base::Seconds(static_cast<double>(timeout_ms) / 1000);
-    handle.communicator->wait(*handle.operation, time);
-    result = result_of(*handle.operation);
-  });
-  return guard != heddleSuccess ? guard : result;
-}
-
-HEDDLE_API heddleResult_t heddleWorkTest(heddleWork_t work) {
-  heddleResult_t result = heddleInProgress;
-  const heddleResult_t guard = guarded([&] {
-    refuse_forked_child();
-    const heddleWork& handle = required(work, "work");
-    if (!handle.operation->finished()) handle.communicator->take_turn();
-    result = result_of(*handle.operation);
-  });
-  return guard != heddleSuccess ? guard : result;
-}
-
-HEDDLE_API heddleResult_t heddleWorkFree(heddleWork_t work) {
+HEDDLE_API heddleResult_t heddleRedOpCreatePreMulSum(heddleRedOp_t* op, const void* scalar,
+                                                     heddleDataType_t type,
+                                                     heddleScalarResidence_t residence,
+                                                     heddleComm_t comm) {
   return guarded([&] {
-    refuse_forked_child();
-    required(work, "work");
-    delete work;
+    const auto communicator = usable(comm);
+    required(op, "op");
+    if (scalar == nullptr) fail(heddleInvalidArgument, "scalar is NULL");
+    if (heddle::base::size_of(type) == 0)
+      fail(heddleInvalidArgument, "data type is {}: allowed is 0 (heddleInt8) to {}",
+           static_cast<int>(type), heddleNumTypes - 1);
+    if (residence != heddleScalarHostImmediate)
+      fail(heddleInvalidArgument,
+           "residence is {}: this build reads scalars from host memory only; allowed is 1 "
+           "(heddleScalarHostImmediate)",
+           static_cast<int>(residence));
+    *op = communicator->sums().add(scalar, type);
   });
+}
+
+HEDDLE_API heddleResult_t heddleRedOpDestroy(heddleRedOp_t op, heddleComm_t comm) {
+  return guarded([&] { usable(comm)->sums().remove(op); });
 }
 
 }  // extern "C"

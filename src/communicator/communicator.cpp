@@ -41,7 +41,9 @@ Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::S
       world_(root, rank, ranks, settings_),
       network_(describe_network(settings_, world_)),
       pipes_(world_.id(), rank, world_.routes(), {settings_.slots, slot_bytes(settings_)}),
-      planner_(settings_, rank, ranks, world_.local(), slot_bytes(settings_)),
+      planner_(settings_,
+               {rank, ranks, world_.local(), world_.ranks_per_host(), slot_bytes(settings_)}),
+      running_(planner_, pipes_, world_.fabric()),
       spin_(spin_of(settings_, world_)) {
   base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);
 }
@@ -54,10 +56,17 @@ void Communicator::check_usable() const {
   if (finalized_) base::fail(heddleInvalidUsage, "this communicator is finalized");
 }
 
-void Communicator::run(const Call& call) {
+// Transfers are counted apart: the other numbers must be the same on every rank.
+std::uint64_t Communicator::next_number(const Call& call) {
+  auto& last = call.kind == Call::Kind::transfers ? last_transfers_ : last_number_;
+  return last.fetch_add(1) + 1;
+}
+
+void Communicator::run(Call call) {
   check_usable();
   const std::lock_guard lock(driving_);
-  Operation operation(call, last_number_.fetch_add(1) + 1);
+  const std::uint64_t number = next_number(call);
+  Operation operation(std::move(call), number);
   finish_all_queued();
   if (state() == heddleSuccess) {
     current_ = &operation;
@@ -69,13 +78,14 @@ void Communicator::run(const Call& call) {
   if (operation.result() != heddleSuccess) throw base::Error(operation.result(), operation.error());
 }
 
-std::shared_ptr<Operation> Communicator::start(const Call& call) {
+std::shared_ptr<Operation> Communicator::start(Call call) {
   check_usable();
   ProgressThread::instance().start();  // may fail: before anything is queued
   std::shared_ptr<Operation> operation;
   {
     const std::lock_guard lock(queue_mutex_);
-    operation = std::make_shared<Operation>(call, last_number_.fetch_add(1) + 1);
+    const std::uint64_t number = next_number(call);
+    operation = std::make_shared<Operation>(std::move(call), number);
     queue_.push_back(operation);
     queued_ = queue_.size();
     ++started_;
@@ -151,7 +161,7 @@ Communicator::Turn Communicator::step() {
   }
   if (current_ == nullptr) return Turn::moved;  // ended in begin
   try {
-    return advance(*current_);
+    return advance();
   } catch (const base::Error& error) {
     begin_failing(error);
   } catch (const std::exception& error) {
@@ -161,12 +171,11 @@ Communicator::Turn Communicator::step() {
 }
 
 void Communicator::begin(Operation& operation) {
-  if (world_.member() != nullptr) world_.member()->started(operation.number);
+  if (world_.member() != nullptr && operation.call.kind != Call::Kind::transfers)
+    world_.member()->started(operation.number);
   blocked_since_.reset();
   try {
-    prepared_ = &planner_.prepare(operation.call);
-    connecting_ = !prepared_->plan.bound();
-    if (!connecting_) prepared_->execution->reset(operation.call.buffers);
+    running_.begin(operation.call);
   } catch (const base::Error& error) {
     fail_everything(error);
   } catch (const std::exception& error) {
@@ -174,27 +183,16 @@ void Communicator::begin(Operation& operation) {
   }
 }
 
-Communicator::Turn Communicator::advance(Operation& operation) {
+Communicator::Turn Communicator::advance() {
   check_alive();
-  if (connecting_) {
-    if (!pipes_.open(prepared_->plan.needs(), missing_)) return Turn::blocked;
-    prepared_->plan.bind(pipes_);
-    prepared_->execution = std::make_unique<executor::Execution>(prepared_->plan);
-    prepared_->uses_fabric = pipes_.through(world_.fabric(), prepared_->plan.needs());
-    prepared_->execution->reset(operation.call.buffers);
-    connecting_ = false;
-  }
-  const auto now = prepared_->execution->advance();
-  if (now == executor::Execution::State::done) {
+  const auto now = running_.advance();
+  if (now == Running::State::done) {
     retire(heddleSuccess, {});
     return Turn::moved;
   }
-  if (now == executor::Execution::State::moved) {
-    blocked_since_.reset();
-    return Turn::moved;
-  }
-  if (prepared_->uses_fabric) world_.fabric()->progress();
-  return Turn::blocked;
+  if (now == Running::State::blocked) return Turn::blocked;
+  blocked_since_.reset();
+  return Turn::moved;
 }
 
 void Communicator::retire(heddleResult_t result, const std::string& text) {
@@ -212,7 +210,10 @@ void Communicator::note_blocked() {
   if (base::seconds_since(*blocked_since_) < settings_.timeout) return;
   const std::string text = waiting_text(*current_);
   if (world_.member() != nullptr)
-    world_.member()->report_stuck(current_->number, waiting_on_rank(), text);
+    // No rank is behind in transfers, which are not everybody's.
+    world_.member()->report_stuck(
+        current_->call.kind == Call::Kind::transfers ? 0 : current_->number,
+        running_.waiting_on_rank(), text);
   failing_.emplace(Failing{base::Error(heddleTimeout, text), base::Deadline(kVerdict)});
 }
 
@@ -247,17 +248,11 @@ void Communicator::check_alive() const {
   }
 }
 
-int Communicator::waiting_on_rank() const {
-  return connecting_ ? missing_ : prepared_->execution->waiting_on_rank();
-}
-
 std::string Communicator::waiting_text(const Operation& operation) const {
-  const int peer = waiting_on_rank();
-  const std::string what = connecting_ ? fmt::format("a connection with rank {}", peer)
-                                       : prepared_->execution->waiting_for();
+  const int peer = running_.waiting_on_rank();
   return fmt::format("{} by {} on rank {} made no progress for {:.1f} s and waits for {}{}",
-                     operation.describe(), prepared_->algorithm.name, rank(),
-                     base::seconds_since(*blocked_since_), what,
+                     operation.describe(), running_.by(), rank(),
+                     base::seconds_since(*blocked_since_), running_.waiting_for(),
                      peer >= 0 ? " (" + world_.name_of(peer) + ")" : "");
 }
 

@@ -19,6 +19,8 @@
 #include "communicator/operation.hpp"
 #include "communicator/pipes.hpp"
 #include "communicator/planner.hpp"
+#include "communicator/registry.hpp"
+#include "communicator/running.hpp"
 #include "communicator/world.hpp"
 
 namespace heddle::communicator {
@@ -33,10 +35,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // What carries the data, for people.
   const std::string& network() const { return network_; }
 
+  PreScaledSums& sums() { return sums_; }
+
   // Runs a call to its end. Throws base::Error.
-  void run(const Call& call);
+  void run(Call call);
   // Queues a call; the progress thread sees to it.
-  std::shared_ptr<Operation> start(const Call& call);
+  std::shared_ptr<Operation> start(Call call);
   // Drives until the operation has finished or the time is over; negative: no limit but
   // HEDDLE_TIMEOUT. Whether it has finished.
   bool wait(const Operation& operation, base::Seconds time);
@@ -62,10 +66,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   void check_usable() const;
+  std::uint64_t next_number(const Call& call);
   void drive_until(const Operation& operation, const base::Deadline* deadline);
   Turn step();
   bool pick_next();
-  Turn advance(Operation& operation);
+  Turn advance();
   void begin(Operation& operation);
   void retire(heddleResult_t result, const std::string& text);
   void check_alive() const;
@@ -73,7 +78,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void begin_failing(const base::Error& error);
   Turn settle_failure();
   void finish_all_queued();
-  int waiting_on_rank() const;
   std::string waiting_text(const Operation& operation) const;
   void fail_everything(const base::Error& error);
 
@@ -82,14 +86,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::string network_;
   Pipes pipes_;
   Planner planner_;
+  Running running_;
+  PreScaledSums sums_;
   const Backoff::Duration spin_;
 
   std::mutex driving_;  // guards everything down to failing_
   Operation* current_ = nullptr;
   std::shared_ptr<Operation> current_owner_;  // null when the caller's stack owns current_
-  Prepared* prepared_ = nullptr;              // of current_
-  bool connecting_ = false;                   // its pipes are not all there yet
-  int missing_ = -1;                          // a rank whose pipe is not there
   std::optional<base::Clock::time_point> blocked_since_;
   // What current_ failed with; the root may name the culprit until the deadline.
   struct Failing {
@@ -103,7 +106,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<std::size_t> queued_{0};   // the size of queue_
   std::atomic<std::size_t> started_{0};  // works not finished: queued or under way
   std::string failure_text_;
-  std::atomic<std::uint64_t> last_number_{0};
+  std::atomic<std::uint64_t> last_number_{0};     // of what all ranks call
+  std::atomic<std::uint64_t> last_transfers_{0};  // of groups of sends and receives
   std::atomic<bool> finalized_{false};
   std::atomic<bool> aborted_{false};
   std::atomic<heddleResult_t> state_{heddleSuccess};

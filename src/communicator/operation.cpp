@@ -3,14 +3,46 @@
 #include <fmt/format.h>
 
 namespace heddle::communicator {
+namespace {
+
+std::string describe_transfer(const Transfer& transfer) {
+  const bool sends = transfer.direction == executor::Direction::send;
+  return fmt::format("{} rank {}", sends ? "send to" : "receive from", transfer.peer);
+}
+
+std::string describe_transfers(const std::vector<Transfer>& transfers, std::uint64_t number) {
+  if (transfers.size() == 1)
+    return fmt::format("{} #{} ({} bytes)", describe_transfer(transfers[0]), number,
+                       transfers[0].block.count);
+  constexpr std::size_t kNamed = 4;
+  std::string text;
+  for (std::size_t i = 0; i < transfers.size() && i < kNamed; ++i)
+    text += (i > 0 ? ", " : "") + describe_transfer(transfers[i]);
+  if (transfers.size() > kNamed) text += fmt::format(" and {} more", transfers.size() - kNamed);
+  return fmt::format("group of transfers #{} ({})", number, text);
+}
+
+}  // namespace
+
+executor::Buffers buffers_of(const Call& call) {
+  executor::Buffers buffers = call.buffers;
+  buffers.scale = call.scaled ? call.scale.data() : nullptr;
+  buffers.blocks = call.blocks.get();
+  return buffers;
+}
 
 std::string Operation::describe() const {
+  if (call.kind == Call::Kind::barrier) return fmt::format("barrier #{}", number);
+  if (call.kind == Call::Kind::transfers) return describe_transfers(call.transfers, number);
   const auto& buffers = call.buffers;
   const std::string op = base::reduces(call.collective)
                              ? fmt::format(" {}", base::name_of(buffers.op))
                              : std::string();
-  return fmt::format("{} #{} ({}{}, {} elements)", base::name_of(call.collective), number,
-                     base::name_of(buffers.type), op, buffers.count);
+  const std::string root =
+      base::has_root(call.collective) ? fmt::format(", root {}", call.root) : std::string();
+  return fmt::format("{} #{} ({}{}, {}{} elements{})", base::name_of(call.collective), number,
+                     base::name_of(buffers.type), op, call.blocks ? "up to " : "", buffers.count,
+                     root);
 }
 
 }  // namespace heddle::communicator

@@ -2,43 +2,92 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
+#include "collectives/rounds.hpp"
 #include "collectives/select.hpp"
 
 namespace heddle::communicator {
 
-Planner::Planner(const base::Settings& settings, int rank, int ranks, bool local,
-                 std::size_t slot_bytes)
-    : settings_(settings), rank_(rank), ranks_(ranks), local_(local), slot_bytes_(slot_bytes) {}
+Planner::Planner(const base::Settings& settings, const PlannerOptions& options)
+    : settings_(settings), options_(options) {}
 
-Prepared& Planner::prepare(const Call& call) {
-  const int blocks = std::max(base::input_blocks(call.collective, ranks_),
-                              base::output_blocks(call.collective, ranks_));
+std::span<Prepared* const> Planner::prepare(const Call& call) {
+  parts_.clear();
+  if (call.kind == Call::Kind::transfers)
+    prepare_transfers(call);
+  else
+    parts_.push_back(&prepare_collective(call));
+  return parts_;
+}
+
+Prepared& Planner::prepare_collective(const Call& call) {
+  // What algorithm uneven blocks get does not depend on their lengths.
+  if (call.blocks != nullptr) return find_or_make(call, 0);
+  const int blocks = std::max(base::input_blocks(call.collective, options_.ranks),
+                              base::output_blocks(call.collective, options_.ranks));
   const std::size_t bytes =
       call.buffers.count * base::size_of(call.buffers.type) * static_cast<std::size_t>(blocks);
   auto& place = recent_[static_cast<std::size_t>(call.collective)]
                        [(bytes ^ bytes >> 6 ^ bytes >> 12) % kRecent];
-  if (place.prepared == nullptr || place.bytes != bytes)
-    place = {bytes, &find_or_make(call.collective, bytes)};
+  if (place.prepared == nullptr || place.bytes != bytes || place.root != call.root)
+    place = {bytes, call.root, &find_or_make(call, bytes)};
   return *place.prepared;
 }
 
-Prepared& Planner::find_or_make(base::Collective collective, std::size_t bytes) {
-  const auto reach = local_ ? collectives::Reach::local : collectives::Reach::fabric;
-  const auto choice =
-      collectives::choose({collective, bytes, ranks_, reach, settings_.algo, settings_.channels});
-  if (choice.force_refused && rank_ == 0) base::log_warn("HEDDLE_ALGO: {}", choice.why);
+Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
+  const auto reach = options_.local ? collectives::Reach::local : collectives::Reach::fabric;
+  collectives::SelectionRequest request{call.collective, bytes,          options_.ranks,
+                                        reach,           settings_.algo, settings_.channels};
+  request.root = call.root;
+  request.ranks_per_host = options_.ranks_per_host;
+  request.uneven = call.blocks != nullptr;
+  const auto choice = collectives::choose(request);
+  collectives::Shape shape = request.shape();
+  shape.channels = choice.channels;
+  if (choice.force_refused && options_.rank == 0) base::log_warn("HEDDLE_ALGO: {}", choice.why);
   for (const auto& known : prepared_)
-    if (&known->algorithm == choice.algorithm && known->shape.collective == collective &&
-        known->shape.channels == choice.channels)
-      return *known;
-  if (rank_ == 0)
+    if (known->name == choice.algorithm->name && known->shape == shape) return *known;
+  if (options_.rank == 0)
     base::log_info("{} of {} bytes among {} ranks: {} with {} channels ({})",
-                   base::name_of(collective), bytes, ranks_, choice.algorithm->name,
+                   base::name_of(call.collective), bytes, options_.ranks, choice.algorithm->name,
                    choice.channels, choice.why);
-  const collectives::Shape shape{collective, ranks_, choice.channels};
-  prepared_.push_back(std::make_unique<Prepared>(*choice.algorithm, shape, rank_, slot_bytes_));
+  const auto program = executor::program_of(*choice.algorithm, shape, options_.rank);
+  const auto parts = static_cast<std::size_t>(program.parts);
+  if (options_.slot_bytes / parts < collectives::kPieceAlign)
+    base::fail(
+        heddleInvalidArgument,
+        "HEDDLE_SLOT_BYTES is {}: {} among {} ranks packs {} chunks into a message and needs "
+        "at least {}",
+        options_.slot_bytes, choice.algorithm->name, options_.ranks, parts,
+        parts * collectives::kPieceAlign);
+  prepared_.push_back(std::make_unique<Prepared>(std::string(choice.algorithm->name), program,
+                                                 options_.slot_bytes));
   return *prepared_.back();
+}
+
+void Planner::prepare_transfers(const Call& call) {
+  std::map<std::pair<int, executor::Direction>, executor::Blocks> by_pipe;
+  for (const Transfer& transfer : call.transfers) {
+    const bool self = transfer.peer == options_.rank;
+    const bool sends = transfer.direction == executor::Direction::send;
+    auto& blocks = by_pipe[{transfer.peer, self ? executor::Direction::send : transfer.direction}];
+    (sends ? blocks.inputs : blocks.outputs).push_back(transfer.block);
+  }
+  for (auto& [pipe, blocks] : by_pipe) {
+    const auto& [peer, direction] = pipe;
+    const auto count = static_cast<int>(std::max(blocks.inputs.size(), blocks.outputs.size()));
+    auto found = transfers_.find({peer, direction, count});
+    if (found == transfers_.end())
+      found = transfers_
+                  .try_emplace(
+                      {peer, direction, count}, "sends and receives",
+                      executor::transfers(direction, peer, count, options_.rank, options_.ranks),
+                      options_.slot_bytes)
+                  .first;
+    found->second.blocks = std::move(blocks);
+    parts_.push_back(&found->second);
+  }
 }
 
 }  // namespace heddle::communicator

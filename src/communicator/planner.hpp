@@ -1,10 +1,15 @@
 // From a call to what runs it: the algorithm chosen, its plan and an execution, made once per
-// (collective, algorithm, channels) and remembered.
+// (collective, algorithm, channels, root) and remembered.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/settings.hpp"
@@ -15,42 +20,60 @@
 
 namespace heddle::communicator {
 
+// One execution of an operation. A collective has one; a group of sends and receives has one for
+// each peer and direction, so that no peer waits for another.
 struct Prepared {
-  Prepared(const collectives::Algorithm& chosen, const collectives::Shape& wanted, int rank,
-           std::size_t slot_bytes)
-      : algorithm(chosen), shape(wanted), plan(chosen, wanted, rank, slot_bytes) {}
+  Prepared(std::string by, const executor::Program& program, std::size_t slot_bytes)
+      : name(std::move(by)), shape(program.shape), plan(program, slot_bytes) {}
 
-  const collectives::Algorithm& algorithm;
+  std::string name;  // of what runs, for people
   collectives::Shape shape;
   executor::Plan plan;
   std::unique_ptr<executor::Execution> execution;  // made when the plan is bound
+  executor::Blocks blocks;                         // of transfers: the current operation's
   bool uses_fabric = false;
+  bool done = false;  // with the current operation
+};
+
+struct PlannerOptions {
+  int rank;
+  int ranks;
+  bool local;          // shared memory joins all ranks
+  int ranks_per_host;  // as in collectives::Shape
+  std::size_t slot_bytes;
 };
 
 class Planner {
  public:
-  Planner(const base::Settings& settings, int rank, int ranks, bool local, std::size_t slot_bytes);
+  // Reads HEDDLE_SCHEDULE's file if there is one; fails with heddleInvalidArgument when it is
+  // wrong.
+  Planner(const base::Settings& settings, const PlannerOptions& options);
 
-  // The plan of a call; the same object for calls of the same kind.
-  Prepared& prepare(const Call& call);
+  // What runs a call; the same objects for calls of the same kind. Valid until the next call.
+  std::span<Prepared* const> prepare(const Call& call);
 
  private:
   struct Remembered {
     std::size_t bytes = 0;
+    int root = -1;
     Prepared* prepared = nullptr;
   };
-  Prepared& find_or_make(base::Collective collective, std::size_t bytes);
+  // Peer, direction, and how many transfers.
+  using TransferKey = std::tuple<int, executor::Direction, int>;
+
+  Prepared& prepare_collective(const Call& call);
+  void prepare_transfers(const Call& call);
+  Prepared& find_or_make(const Call& call, std::size_t bytes);
 
   // Recent sizes of each collective, so that the table is not read for every call.
   static constexpr std::size_t kRecent = 64;
 
   const base::Settings& settings_;
-  int rank_;
-  int ranks_;
-  bool local_;
-  std::size_t slot_bytes_;
+  PlannerOptions options_;
   std::array<std::array<Remembered, kRecent>, base::kCollectives> recent_{};
   std::vector<std::unique_ptr<Prepared>> prepared_;
+  std::map<TransferKey, Prepared> transfers_;
+  std::vector<Prepared*> parts_;  // what prepare() answered last
 };
 
 }  // namespace heddle::communicator

@@ -1,6 +1,7 @@
 #include "communicator/registry.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "device/host_memory.hpp"
@@ -62,6 +63,31 @@ void Registrations::remove(void* handle) {
     base::fail(heddleInvalidArgument,
                "{} is not the handle of a buffer registered with this communicator",
                fmt::ptr(handle));
+}
+
+heddleRedOp_t PreScaledSums::add(const void* scale, base::DataType type) {
+  Sum sum{type, {}};
+  std::memcpy(sum.scale.data(), scale, base::size_of(type));
+  const std::lock_guard lock(mutex_);
+  sums_.emplace(++last_, sum);
+  return static_cast<heddleRedOp_t>(last_);
+}
+
+PreScaledSums::Sum PreScaledSums::find(heddleRedOp_t op) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = sums_.find(static_cast<int>(op));
+  if (found == sums_.end())
+    base::fail(heddleInvalidArgument,
+               "reduction is {}: allowed is 0 (heddleSum) to {} (heddleAvg), or what "
+               "heddleRedOpCreatePreMulSum gave for this communicator",
+               static_cast<int>(op), heddleNumOps - 1);
+  return found->second;
+}
+
+void PreScaledSums::remove(heddleRedOp_t op) {
+  find(op);
+  const std::lock_guard lock(mutex_);
+  sums_.erase(static_cast<int>(op));
 }
 
 }  // namespace heddle::communicator

@@ -1,10 +1,14 @@
-// Memory that the program got from heddleMemAlloc, and buffers that it registered.
+// What a program made and holds handles of: memory from heddleMemAlloc, registered buffers, and
+// pre-scaled sums.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+
+#include "base/types.hpp"
 
 namespace heddle::communicator {
 
@@ -32,6 +36,24 @@ class Registrations {
   };
   std::mutex mutex_;
   std::map<void*, std::unique_ptr<Buffer>> buffers_;
+};
+
+// The sums that a program made for one communicator (heddleRedOpCreatePreMulSum). Any thread.
+class PreScaledSums {
+ public:
+  struct Sum {
+    base::DataType type;
+    std::array<std::byte, 8> scale;  // one element of the type
+  };
+  heddleRedOp_t add(const void* scale, base::DataType type);
+  // Fail with heddleInvalidArgument for an operation that add did not give, or that is removed.
+  Sum find(heddleRedOp_t op) const;
+  void remove(heddleRedOp_t op);
+
+ private:
+  mutable std::mutex mutex_;
+  int last_ = heddleNumOps - 1;
+  std::map<int, Sum> sums_;
 };
 
 }  // namespace heddle::communicator

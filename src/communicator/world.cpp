@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -106,6 +108,21 @@ void World::open_transports(const base::Settings& settings) {
 std::string World::name_of(int rank) const {
   const RankInfo& info = infos_[static_cast<std::size_t>(rank)];
   return fmt::format("rank {} on host {} (pid {})", rank, info.host_name, info.pid);
+}
+
+int World::ranks_per_host() const {
+  const auto ranks = static_cast<std::size_t>(ranks_);
+  if (infos_.size() != ranks) return ranks_;  // a world of one told nobody
+  std::size_t per_host = 1;
+  while (per_host < ranks && infos_[per_host].host_id == infos_[0].host_id) ++per_host;
+  if (ranks % per_host != 0) return 0;
+  std::set<std::string_view> seen;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const std::string& host = infos_[rank].host_id;
+    if (rank % per_host != 0 ? host != infos_[rank - 1].host_id : !seen.insert(host).second)
+      return 0;
+  }
+  return static_cast<int>(per_host);
 }
 
 std::vector<Route> World::routes() const {

@@ -31,6 +31,8 @@ class World {
   Member* member() const { return member_.get(); }
   // Whether shared memory joins all ranks.
   bool local() const { return fabric_ == nullptr; }
+  // As in collectives::Shape: 0 unless every host has as many ranks, one after the other.
+  int ranks_per_host() const;
   // Null when no rank needs it.
   transport::Transport* fabric() const { return fabric_.get(); }
   std::vector<Route> routes() const;

@@ -1,0 +1,95 @@
+#include "simulator/compact_lanes.hpp"
+
+#include "base/error.hpp"
+
+namespace heddle::simulator {
+namespace {
+
+using collectives::End;
+using Where = collectives::End::Where;
+
+class Compactor {
+ public:
+  Compactor(int ranks, int channels)
+      : ranks_(ranks), channels_(channels), known_(2 * static_cast<std::size_t>(ranks)) {}
+
+  void add(const collectives::Lane& lane, int rank, int channel) {
+    ++stamp_;
+    lanes_.first_move.push_back(lanes_.moves.size());
+    for (const collectives::Move& move : lane) {
+      CompactMove compact{static_cast<std::uint32_t>(move.piece),
+                          static_cast<std::uint32_t>(lanes_.peers.size()),
+                          0,
+                          0,
+                          0,
+                          0};
+      for (const End& end : move.sources)
+        if (end.where == Where::peer) {
+          add_peer(end, rank, channel, true);
+          ++compact.peer_sources;
+        } else {
+          ++compact.local_sources;
+        }
+      for (const End& end : move.destinations)
+        if (end.where == Where::peer) {
+          add_peer(end, rank, channel, false);
+          ++compact.peer_destinations;
+        } else {
+          ++compact.local_destinations;
+        }
+      lanes_.moves.push_back(compact);
+    }
+  }
+
+  CompactLanes take() {
+    lanes_.first_move.push_back(lanes_.moves.size());
+    return std::move(lanes_);
+  }
+
+ private:
+  struct Known {
+    std::uint32_t stamp = 0;  // of the lane for which the pipe is right
+    std::uint32_t pipe = 0;
+  };
+
+  void add_peer(const End& end, int rank, int channel, bool source) {
+    HEDDLE_ASSERT(end.index >= 0 && end.index < ranks_ && end.index != rank, "peer {} of rank {}",
+                  end.index, rank);
+    Known& known = known_[2 * static_cast<std::size_t>(end.index) + (source ? 1 : 0)];
+    if (known.stamp != stamp_) {
+      known.stamp = stamp_;
+      known.pipe = source ? pipe(end.index, rank, channel) : pipe(rank, end.index, channel);
+    }
+    lanes_.peers.push_back({known.pipe, end.more ? 1U : 0U});
+  }
+
+  std::uint32_t pipe(int from, int to, int channel) {
+    const auto lane = [&](int rank) {
+      return static_cast<std::uint32_t>(rank * channels_ + channel);
+    };
+    const std::uint64_t key = std::uint64_t{lane(from)} << 32 | lane(to);
+    const auto [found, added] =
+        pipes_.try_emplace(key, static_cast<std::uint32_t>(lanes_.pipes.size()));
+    if (added) lanes_.pipes.push_back({lane(from), lane(to)});
+    return found->second;
+  }
+
+  int ranks_;
+  int channels_;
+  std::vector<Known> known_;
+  std::uint32_t stamp_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> pipes_;
+  CompactLanes lanes_;
+};
+
+}  // namespace
+
+CompactLanes compact(const LaneSource& source, int ranks, int channels) {
+  Compactor compactor(ranks, channels);
+  for (int rank = 0; rank < ranks; ++rank)
+    for (int channel = 0; channel < channels; ++channel)
+      compactor.add(source(rank, channel), rank, channel);
+  return compactor.take();
+}
+
+}  // namespace heddle::simulator

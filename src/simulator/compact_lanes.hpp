@@ -1,0 +1,47 @@
+// The lanes of all ranks and channels in flat arrays, with their pipes: 16 bytes a move and 4 for
+// each of its peers, so that those of 16,384 ranks fit in memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "collectives/schedule.hpp"
+
+namespace heddle::simulator {
+
+struct CompactMove {
+  std::uint32_t piece;
+  std::uint32_t first_peer;  // index into CompactLanes::peers: sources, then destinations
+  std::uint16_t peer_sources;
+  std::uint16_t peer_destinations;
+  std::uint16_t local_sources;
+  std::uint16_t local_destinations;
+};
+
+// A pipe that a move reads or writes, and whether its message goes on.
+struct CompactPeer {
+  std::uint32_t pipe : 31;
+  std::uint32_t more : 1;
+};
+
+struct PipeEnds {
+  std::uint32_t from;  // lanes
+  std::uint32_t to;
+};
+
+// Lane number = rank * channels + channel.
+struct CompactLanes {
+  std::vector<std::uint64_t> first_move;  // of each lane, and the number of all moves
+  std::vector<CompactMove> moves;
+  std::vector<CompactPeer> peers;
+  std::vector<PipeEnds> pipes;
+};
+
+using LaneSource = std::function<collectives::Lane(int rank, int channel)>;
+
+// Asks for one lane at a time and keeps none of them.
+CompactLanes compact(const LaneSource& source, int ranks, int channels);
+
+}  // namespace heddle::simulator

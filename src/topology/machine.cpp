@@ -1,0 +1,140 @@
+#include "topology/machine.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace heddle::topology {
+namespace {
+
+[[noreturn]] void refuse(std::string_view field, double value, std::string_view allowed) {
+  base::fail(heddleInvalidArgument, "{}: {} is not allowed; {}", field, value, allowed);
+}
+
+// Not "value < least", which a value that is no number passes.
+void at_least(std::string_view field, double value, double least) {
+  if (!(value >= least) || value > 1e15)
+    refuse(field, value, fmt::format("allowed: {} and above", least));
+}
+void above_zero(std::string_view field, double value) {
+  if (!(value > 0) || value > 1e18) refuse(field, value, "allowed: above 0");
+}
+
+void check_adapters(std::string_view name, const AdapterModel& a) {
+  const auto field = [&](std::string_view member) { return fmt::format("{}.{}", name, member); };
+  at_least(field("count"), a.count, 0);
+  if (a.count == 0) return;
+  above_zero(field("bandwidth_gb_per_s"), a.bandwidth);
+  at_least(field("latency_us"), a.latency, 0);
+  at_least(field("message_us"), a.message_time, 0);
+  at_least(field("post_us"), a.post_time, 0);
+  at_least(field("stream_bandwidth_gb_per_s"), a.stream_bandwidth, 0);
+  at_least(field("send_engines"), a.send_engines, 1);
+  at_least(field("receive_engines"), a.receive_engines, 1);
+  at_least(field("rendezvous_us"), a.rendezvous_time, 0);
+  at_least(field("direct_from"), a.direct_from, 0);
+  at_least(field("direct_us"), a.direct_time, 0);
+}
+
+void check_tiers(const std::vector<SwitchTier>& tiers) {
+  int below = 1;
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const auto field = [&](std::string_view member) {
+      return fmt::format("tiers[{}].{}", i, member);
+    };
+    at_least(field("hosts"), tiers[i].hosts, 1);
+    if (tiers[i].hosts % below != 0)
+      refuse(field("hosts"), tiers[i].hosts, fmt::format("allowed: multiples of {}", below));
+    below = tiers[i].hosts;
+    at_least(field("oversubscription"), tiers[i].oversubscription, 1);
+    at_least(field("latency_us"), tiers[i].latency, 0);
+  }
+}
+
+void check_software(const SoftwareModel& software) {
+  at_least("software.slots", software.slots, 1);
+  if (software.slot_bytes < 64 || software.slot_bytes > (std::size_t{1} << 30))
+    refuse("software.slot_bytes", static_cast<double>(software.slot_bytes),
+           "allowed: 64 to 1073741824");
+  at_least("software.start_us", software.start_time, 0);
+  for (std::size_t i = 0; i < software.protocols.size(); ++i) {
+    const Protocol& protocol = software.protocols[i];
+    const auto field = [&](std::string_view member) {
+      return fmt::format("software.protocols[{}].{}", i, member);
+    };
+    above_zero(field("wire_efficiency"), protocol.wire_efficiency);
+    if (protocol.wire_efficiency > 1)
+      refuse(field("wire_efficiency"), protocol.wire_efficiency, "allowed: above 0, up to 1");
+    at_least(field("move_us"), protocol.move_time, 0);
+    at_least(field("network_us"), protocol.network_time, 0);
+  }
+  for (std::size_t i = 0; i < software.choices.size(); ++i) {
+    const Choice& choice = software.choices[i];
+    at_least(fmt::format("software.choices[{}].channels", i), choice.channels, 1);
+    const auto named = [&](const Protocol& p) { return p.name == choice.protocol; };
+    if (!choice.protocol.empty() &&
+        std::none_of(software.protocols.begin(), software.protocols.end(), named))
+      base::fail(heddleInvalidArgument,
+                 "software.choices[{}].protocol: \"{}\" is not among software.protocols", i,
+                 choice.protocol);
+  }
+  if (!software.choices.empty() && software.choices.back().up_to_bytes != kAnyBytes)
+    base::fail(heddleInvalidArgument,
+               "software.choices[{}].up_to_bytes: the last choice must be for all larger messages; "
+               "leave the field out",
+               software.choices.size() - 1);
+}
+
+}  // namespace
+
+AdapterModel network_of(const Machine& machine, int adapters) {
+  if (adapters < -1 || adapters > machine.adapters.count)
+    base::fail(heddleInvalidArgument, "adapters: {} of {} asked for; a host of it has {}", adapters,
+               machine.name, machine.adapters.count);
+  if (adapters != 0 && machine.adapters.count > 0) {
+    AdapterModel network = machine.adapters;
+    if (adapters > 0) network.count = adapters;
+    network.staged =
+        network.direct_from == 0 ? network.staged : network.count < network.direct_from;
+    return network;
+  }
+  if (machine.host_network.count == 0)
+    base::fail(heddleInvalidArgument,
+               "{} has no network without adapters: the machine file has no \"host_network\"",
+               machine.name);
+  return machine.host_network;
+}
+
+void check(const Machine& machine) {
+  at_least("hosts", machine.hosts, 1);
+  at_least("ranks_per_host", machine.ranks_per_host, 1);
+  if (static_cast<double>(machine.hosts) * machine.ranks_per_host > 1 << 24)
+    refuse("hosts", machine.hosts, "allowed: up to 16777216 ranks in all");
+  above_zero("rank.copy_bandwidth_gb_per_s", machine.rank.copy_bandwidth);
+  above_zero("rank.reduce_bandwidth_gb_per_s", machine.rank.reduce_bandwidth);
+  at_least("rank.lane_bandwidth_gb_per_s", machine.rank.lane_bandwidth, 0);
+  at_least("rank.move_us", machine.rank.move_time, 0);
+  above_zero("inner.bandwidth_gb_per_s", machine.inner.bandwidth);
+  at_least("inner.latency_us", machine.inner.latency, 0);
+  at_least("inner.message_us", machine.inner.message_time, 0);
+  at_least("pci.switches", machine.pci.switches, 0);
+  if (machine.pci.switches > 0) above_zero("pci.bandwidth_gb_per_s", machine.pci.bandwidth);
+  check_adapters("adapters", machine.adapters);
+  check_adapters("host_network", machine.host_network);
+  if (machine.hosts > 1 && machine.adapters.count == 0 && machine.host_network.count == 0)
+    base::fail(
+        heddleInvalidArgument,
+        "adapters.count: 0 with {} hosts, and no \"host_network\"; hosts need an adapter to reach "
+        "each other",
+        machine.hosts);
+  if ((machine.adapters.staged || machine.adapters.direct_from > 0 ||
+       machine.host_network.staged) &&
+      machine.pci.switches == 0)
+    base::fail(heddleInvalidArgument,
+               "pci.switches: 0, but messages are staged in host memory; say how they get there");
+  check_tiers(machine.tiers);
+  check_software(machine.software);
+}
+
+}  // namespace heddle::topology

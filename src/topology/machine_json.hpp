@@ -1,0 +1,27 @@
+// Machine files: topology::Machine as JSON. docs/simulator.md describes the fields. A number may
+// stand alone or as {"value": 12.5, "origin": "data sheet"}.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topology/machine.hpp"
+
+namespace heddle::topology {
+
+// Fails with heddleInvalidArgument: "name:line: field: what is wrong; what is allowed".
+Machine parse_machine(std::string_view text, const std::string& name);
+// A preset of that name, or else the file. Fails like parse_machine, or with heddleSystemError when
+// the file cannot be read; the message lists the presets.
+Machine load_machine(const std::string& name_or_path);
+// What parse_machine reads back.
+std::string machine_json(const Machine& machine);
+
+struct Preset {
+  std::string_view name;
+  std::string_view json;
+};
+const std::vector<Preset>& presets();
+
+}  // namespace heddle::topology

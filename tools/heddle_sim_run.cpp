@@ -1,0 +1,86 @@
+#include "heddle_sim_run.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "topology/machine_json.hpp"
+
+namespace heddle::tools {
+
+base::Collective sim_collective(const SimOptions& options) {
+  if (const auto collective = base::collective_named(options.collective)) return *collective;
+  std::string known;
+  for (int i = 0; i < base::kCollectives; ++i)
+    known += fmt::format("{}{}", i == 0 ? "" : ", ", base::name_of(base::Collective(i)));
+  base::fail(heddleInvalidArgument, "collective \"{}\" is not known; allowed are {}",
+             options.collective, known);
+}
+
+topology::Machine sim_machine(const SimOptions& options) {
+  topology::Machine machine = topology::load_machine(options.machine_name);
+  if (options.hosts > 0) machine.hosts = options.hosts;
+  topology::check(machine);
+  return machine;
+}
+
+double bus_factor(base::Collective collective, int ranks) {
+  const double part = 1.0 * (ranks - 1) / ranks;
+  switch (collective) {
+    case base::Collective::all_reduce: return 2 * part;
+    case base::Collective::broadcast:
+    case base::Collective::reduce: return 1;
+    default: return part;
+  }
+}
+
+SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int adapters,
+               std::size_t bytes, simulator::Trace* trace) {
+  const auto collective = sim_collective(options);
+  constexpr std::size_t kElement = 4;  // float
+  const int ranks = machine.ranks();
+  SimRow row;
+  row.chosen = simulator::choose(machine, {.collective = collective,
+                                           .bytes = bytes,
+                                           .ranks = ranks,
+                                           .algorithm = options.algorithm,
+                                           .channels = options.channels});
+  const auto blocks = static_cast<std::size_t>(
+      std::max(base::input_blocks(collective, ranks), base::output_blocks(collective, ranks)));
+  // As the benchmarks: blocks of one of several are multiples of 16 bytes.
+  row.count = bytes / kElement;
+  if (blocks > 1) row.count = row.count / blocks / 4 * 4;
+  row.bytes = row.count * blocks * kElement;
+  simulator::Job job =
+      simulator::job_of(machine, *row.chosen.algorithm, row.chosen.shape, row.count, kElement);
+  job.adapters = adapters;
+  job.protocol = row.chosen.protocol;
+  row.result = simulator::simulate(job, trace);
+  row.seconds = row.result.seconds;
+  if (row.seconds > 0) row.algbw = static_cast<double>(row.bytes) / row.seconds * 1e-9;
+  row.busbw = row.algbw * bus_factor(collective, ranks);
+  return row;
+}
+
+std::vector<std::size_t> sim_sizes(const SimOptions& options) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = options.min_bytes; size <= options.max_bytes;) {
+    sizes.push_back(size);
+    if (size > (std::size_t{1} << 60) / static_cast<std::size_t>(options.factor)) break;
+    size *= static_cast<std::size_t>(options.factor);
+  }
+  return sizes;
+}
+
+double mean_busbw(const std::vector<SimRow>& rows) {
+  double sum = 0;
+  for (const SimRow& row : rows) sum += row.busbw;
+  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
+}
+
+double max_busbw(const std::vector<SimRow>& rows) {
+  double most = 0;
+  for (const SimRow& row : rows) most = std::max(most, row.busbw);
+  return most;
+}
+
+}  // namespace heddle::tools

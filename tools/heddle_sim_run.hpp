@@ -1,0 +1,50 @@
+// heddle-sim's runs: rows of sizes, by the simulator.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "collectives/schedule.hpp"
+#include "simulator/choose.hpp"
+#include "simulator/engine.hpp"
+#include "topology/machine.hpp"
+
+namespace heddle::tools {
+
+struct SimOptions {
+  std::string collective = "all_reduce";
+  std::string machine_name;
+  int hosts = 0;      // 0: the machine file's
+  int adapters = -1;  // -1: the machine file's
+  std::string algorithm;
+  int channels = 0;
+  std::size_t min_bytes = 8, max_bytes = std::size_t{1} << 30;
+  int factor = 2;
+  std::string trace;
+  bool json = false, compare = false, scaling = false;
+};
+
+struct SimRow {
+  std::size_t bytes = 0;  // of the larger buffer of a rank
+  std::size_t count = 0;  // elements of a block
+  double seconds = 0;
+  double algbw = 0, busbw = 0;  // GB/s
+  simulator::Chosen chosen;
+  simulator::Result result;
+};
+
+base::Collective sim_collective(const SimOptions& options);
+topology::Machine sim_machine(const SimOptions& options);
+// nccl-tests' factor from algorithm to bus bandwidth.
+double bus_factor(base::Collective collective, int ranks);
+
+// Fails as choose() and simulate() do.
+SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int adapters,
+               std::size_t bytes, simulator::Trace* trace = nullptr);
+std::vector<std::size_t> sim_sizes(const SimOptions& options);
+double mean_busbw(const std::vector<SimRow>& rows);
+double max_busbw(const std::vector<SimRow>& rows);
+
+}  // namespace heddle::tools

@@ -1,0 +1,156 @@
+#include "heddle_sim_text.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/error.hpp"
+#include "heddle/version.h"
+
+namespace heddle::tools {
+namespace {
+
+// Two decimals if they fit the width, else one, else none: as the benchmarks print.
+std::string number(double value, int width) {
+  for (const int decimals : {2, 1, 0}) {
+    std::string text = fmt::format("{:{}.{}f}", value, width, decimals);
+    if (text.size() <= static_cast<std::size_t>(width)) return text;
+  }
+  return fmt::format("{:{}.1e}", value, width);
+}
+
+std::string network_text(const topology::Machine& machine, int adapters) {
+  if (machine.hosts == 1) return "one host: no network";
+  const topology::AdapterModel network = topology::network_of(machine, adapters);
+  const bool own = adapters == 0 || machine.adapters.count == 0;
+  return fmt::format("{} {} a host, {:.4g} GB/s each{}", network.count,
+                     own                  ? "host interface"
+                     : network.count == 1 ? "adapter"
+                                          : "adapters",
+                     network.bandwidth * 1e-9,
+                     network.staged ? ", messages staged in host memory" : "");
+}
+
+// Published of the job of two p4d.24xlarge, 16 ranks, all-reduce of float sums, 8 B to 1 GiB:
+// bus bandwidth in GB/s (docs/simulator.md).
+struct Published {
+  int adapters;
+  double mean, max;
+};
+constexpr Published kPublished[] = {{4, 8.24, 42.04}, {1, 3.02, 5.89}, {0, 0.97, 2.38}};
+
+std::optional<Published> published(const topology::Machine& machine, const SimOptions& options,
+                                   int adapters) {
+  const bool same = machine.name == "p4d.24xlarge" && machine.hosts == 2 &&
+                    sim_collective(options) == base::Collective::all_reduce &&
+                    options.min_bytes == 8 && options.max_bytes == std::size_t{1} << 30 &&
+                    options.factor == 2;
+  for (const Published& row : kPublished)
+    if (same && row.adapters == adapters) return row;
+  return std::nullopt;
+}
+
+std::string percent(double simulated, double measured) {
+  return fmt::format("{:+.1f}%", (simulated / measured - 1) * 100);
+}
+
+}  // namespace
+
+std::string sim_preamble(const topology::Machine& machine, const SimOptions& options) {
+  return fmt::format(
+      "# heddle-sim version {}.{}.{}: SIMULATED, nothing here was measured\n"
+      "# Collective: {}, machine {}: {} hosts x {} ranks, {}\n"
+      "# Software modelled: {}; {} slots of {} bytes a pipe\n"
+      "# In-place is simulated as out-of-place; nothing is computed, so #wrong is N/A\n#\n",
+      HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH, base::name_of(sim_collective(options)),
+      machine.name, machine.hosts, machine.ranks_per_host, network_text(machine, options.adapters),
+      machine.software.name, machine.software.slots, machine.software.slot_bytes);
+}
+
+std::string sim_header() {
+  return fmt::format(
+      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}     out-of-place (simulated)           in-place "
+      "(simulated)\n"
+      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}     time  {:>6}  {:>6}  {:>6}     time  {:>6}  {:>6}  "
+      "{:>6}\n"
+      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  "
+      "{:>6}\n",
+      "", "", "", "", "", "size", "count", "type", "redop", "root", "algbw", "busbw", "#wrong",
+      "algbw", "busbw", "#wrong", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
+      "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+std::string sim_row_text(const SimRow& row) {
+  const std::string half = fmt::format("  {:>7}  {:>6}  {:>6}    N/A", number(row.seconds * 1e6, 7),
+                                       number(row.algbw, 6), number(row.busbw, 6));
+  const auto collective = row.chosen.shape.collective;
+  const int root = base::has_root(collective) ? row.chosen.shape.root : -1;
+  return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes, row.count, "float",
+                     base::reduces(collective) ? "sum" : "none", root, half, half);
+}
+
+std::string sim_footer(const SimOptions& options, const std::vector<SimRow>& rows) {
+  std::string text =
+      fmt::format("# {:<20} : {:g} (simulated)\n#\n", "Avg bus bandwidth", mean_busbw(rows));
+  std::set<std::string> told;
+  for (const SimRow& row : rows)
+    if (told.insert(row.chosen.why).second)
+      text += fmt::format("# from {} B: {} on {} channel{} ({})\n", row.bytes,
+                          row.chosen.algorithm->name, row.chosen.shape.channels,
+                          row.chosen.shape.channels == 1 ? "" : "s", row.chosen.why);
+  return text + fmt::format("#\n# Simulation of {} concluded\n", options.collective);
+}
+
+std::string sim_json(const topology::Machine& machine, const SimOptions& options,
+                     const std::vector<SimRow>& rows) {
+  nlohmann::ordered_json json = {{"simulated", true},
+                                 {"heddle_version", HEDDLE_VERSION_CODE},
+                                 {"collective", base::name_of(sim_collective(options))},
+                                 {"machine", machine.name},
+                                 {"hosts", machine.hosts},
+                                 {"ranks", machine.ranks()},
+                                 {"network", network_text(machine, options.adapters)},
+                                 {"results", nlohmann::ordered_json::array()}};
+  for (const SimRow& row : rows)
+    json["results"].push_back({{"size", row.bytes},
+                               {"count", row.count},
+                               {"type", "float"},
+                               {"time", row.seconds * 1e6},
+                               {"alg_bw", row.algbw},
+                               {"bus_bw", row.busbw},
+                               {"algorithm", row.chosen.algorithm->name},
+                               {"channels", row.chosen.shape.channels},
+                               {"protocol", row.chosen.protocol.name},
+                               {"events", row.result.events},
+                               {"moves", row.result.moves}});
+  json["average_bus_bandwidth"] = mean_busbw(rows);
+  return json.dump(2) + "\n";
+}
+
+std::string sim_compare(const topology::Machine& machine, const SimOptions& options) {
+  std::string text = fmt::format(
+      "# SIMULATED, nothing here was measured: {} on {} hosts of {}, bus bandwidth in GB/s over "
+      "the "
+      "sizes {} to {}\n"
+      "# adapters  simulated avg  simulated max  published avg  published max  avg off  max off\n",
+      options.collective, machine.hosts, machine.name, options.min_bytes, options.max_bytes);
+  const std::set<int, std::greater<>> counts = {std::min(machine.adapters.count, 4),
+                                                std::min(machine.adapters.count, 1), 0};
+  for (const int adapters : counts) {
+    if (adapters == 0 && machine.host_network.count == 0) continue;
+    std::vector<SimRow> rows;
+    for (const std::size_t bytes : sim_sizes(options))
+      rows.push_back(sim_row(machine, options, adapters, bytes));
+    const double mean = mean_busbw(rows);
+    const double most = max_busbw(rows);
+    text += fmt::format("{:>10}  {:>13.2f}  {:>13.2f}", adapters, mean, most);
+    if (const auto known = published(machine, options, adapters))
+      text += fmt::format("  {:>13.2f}  {:>13.2f}  {:>7}  {:>7}\n", known->mean, known->max,
+                          percent(mean, known->mean), percent(most, known->max));
+    else
+      text += fmt::format("  {:>13}  {:>13}  {:>7}  {:>7}\n", "-", "-", "-", "-");
+  }
+  return text;
+}
+
+}  // namespace heddle::tools

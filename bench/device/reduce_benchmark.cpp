@@ -20,7 +20,7 @@ struct Case {
   int destinations;
   int divide_by = 1;
   unsigned streaming = 0;
-  std::uint64_t scaled = 0;
+  int scaled_source = -1;
 };
 
 // Distances between buffers are no multiple of 4096, as buffers of a program would have it.
@@ -49,7 +49,7 @@ void reduce_case(benchmark::State& state, const Case& what, std::size_t bytes) {
             .divide_by = what.divide_by,
             .streaming = what.streaming,
             .scale = scale,
-            .scaled = what.scaled});
+            .scaled_source = what.scaled_source});
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(static_cast<std::int64_t>(bytes) * state.iterations());
@@ -81,7 +81,7 @@ void add(const Case& what, std::size_t bytes) {
                            std::string(base::name_of(what.op)) + "/" +
                            std::to_string(what.sources) + ":" + std::to_string(what.destinations) +
                            "/" + std::to_string(bytes) + (what.streaming != 0 ? "/streaming" : "") +
-                           (what.scaled != 0 ? "/scaled" : "");
+                           (what.scaled_source >= 0 ? "/scaled" : "");
   benchmark::RegisterBenchmark(
       name.c_str(), [what, bytes](benchmark::State& state) { reduce_case(state, what, bytes); });
 }
@@ -110,7 +110,7 @@ void add_all() {
       add({data_type, op, 2, 1}, 64 * kib);
     }
     add({data_type, heddleAvg, 2, 1, 3}, 64 * kib);
-    add({.type = data_type, .op = heddleSum, .sources = 2, .destinations = 1, .scaled = 1},
+    add({.type = data_type, .op = heddleSum, .sources = 2, .destinations = 1, .scaled_source = 0},
         64 * kib);
     add({data_type, heddleSum, 2, 1}, 8);
     add({data_type, heddleSum, 2, 1}, 16 * mib);

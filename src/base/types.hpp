@@ -83,7 +83,7 @@ constexpr int input_in_place(Collective collective, int rank, int root, int outp
     case Collective::all_reduce: return 0;
     case Collective::all_gather: return output_block == rank ? 0 : -1;
     case Collective::reduce_scatter: return rank;
-    case Collective::broadcast: return rank == root ? 0 : -1;
+    case Collective::broadcast:
     case Collective::reduce: return rank == root ? 0 : -1;
     case Collective::gather: return rank == root && output_block == rank ? 0 : -1;
     case Collective::scatter: return rank == root ? rank : -1;

@@ -21,7 +21,7 @@ struct KernelArguments {
   unsigned streaming;             // as in ReduceTask
   // As in ReduceTask; read by the kernels of scaled sums alone.
   const std::byte* scale = nullptr;
-  std::uint64_t scaled = 0;
+  int scaled_source = -1;
 };
 
 using Kernel = void (*)(const KernelArguments&);
@@ -30,7 +30,7 @@ using Kernel = void (*)(const KernelArguments&);
 struct KernelTable {
   const char* target;
   Kernel reduce[heddleNumTypes][heddleNumOps];
-  // The sum of the sources, some of them multiplied by the scale before.
+  // The sum of the sources, one of them multiplied by the scale before.
   Kernel scaled_sum[heddleNumTypes];
   // From the one source to all destinations; counts bytes.
   Kernel copy;

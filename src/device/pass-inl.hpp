@@ -84,8 +84,9 @@ template <class Codec>
 struct Scaled {
   using Lane = typename Codec::Lane;
   Lane scale;
-  std::uint64_t scaled;
-  explicit HWY_INLINE Scaled(const KernelArguments& task) : scaled(task.scaled) {
+  std::size_t scaled_source;
+  explicit HWY_INLINE Scaled(const KernelArguments& task)
+      : scaled_source(static_cast<std::size_t>(task.scaled_source)) {
     const hn::CappedTag<Lane, 1> d;
     const hn::Rebind<typename Codec::Stored, hn::CappedTag<Lane, 1>> ds;
     const auto* from = reinterpret_cast<const typename Codec::Stored*>(task.scale);
@@ -93,8 +94,7 @@ struct Scaled {
   }
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V apply(D d, V v, std::size_t source) const {
-    const bool yes = source < 64 && (scaled >> source & 1) != 0;
-    return Prod::apply(d, v, hn::Set(d, yes ? scale : Lane(1)));
+    return Prod::apply(d, v, hn::Set(d, source == scaled_source ? scale : Lane(1)));
   }
 };
 

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kStageBytes = 4096;
 
 Kernel kernel_of(const KernelTable& kernels, const ReduceTask& task) {
-  return task.scaled != 0 ? kernels.scaled_sum[task.type] : kernels.reduce[task.type][task.op];
+  return task.scaled_source >= 0 ? kernels.scaled_sum[task.type]
+                                 : kernels.reduce[task.type][task.op];
 }
 
 bool is_float(base::DataType type) {
@@ -97,7 +98,7 @@ void reduce_and_divide_integers(const KernelTable& kernels, const ReduceTask& ta
             .divide_by = 1,
             .streaming = 0,
             .scale = task.scale,
-            .scaled = task.scaled});
+            .scaled_source = task.scaled_source});
     divide(stage, count, task.type, task.divide_by);
     for (std::size_t i = 0; i < task.destinations.size(); ++i) {
       std::byte* const to = task.destinations[i] + done * size;
@@ -127,13 +128,16 @@ void reduce_with(const KernelTable& kernels, const ReduceTask& task) {
   HEDDLE_ASSERT(static_cast<unsigned>(task.type) < heddleNumTypes, "type {}",
                 static_cast<int>(task.type));
   HEDDLE_ASSERT(task.divide_by >= 1, "divide_by {}", task.divide_by);
-  HEDDLE_ASSERT(task.scaled == 0 || task.scale != nullptr, "scaled {:x} by nothing", task.scaled);
-  if (task.divide_by == 1 && task.sources.size() == 1 && (task.scaled & 1) == 0) {
+  HEDDLE_ASSERT(task.scaled_source < static_cast<int>(task.sources.size()),
+                "source {} scaled of {}", task.scaled_source, task.sources.size());
+  HEDDLE_ASSERT(task.scaled_source < 0 || task.scale != nullptr, "source {} scaled by nothing",
+                task.scaled_source);
+  if (task.divide_by == 1 && task.sources.size() == 1 && task.scaled_source < 0) {
     return copy(kernels, task);
   }
   HEDDLE_ASSERT(static_cast<unsigned>(task.op) < heddleNumOps, "op {}", static_cast<int>(task.op));
-  HEDDLE_ASSERT(task.scaled == 0 || task.op == heddleSum || task.op == heddleAvg, "op {} scaled",
-                static_cast<int>(task.op));
+  HEDDLE_ASSERT(task.scaled_source < 0 || task.op == heddleSum || task.op == heddleAvg,
+                "op {} scaled", static_cast<int>(task.op));
   if (task.divide_by != 1 && !is_float(task.type)) return reduce_and_divide_integers(kernels, task);
   kernel_of(kernels, task)({.sources = task.sources.data(),
                             .source_count = task.sources.size(),
@@ -144,7 +148,7 @@ void reduce_with(const KernelTable& kernels, const ReduceTask& task) {
                             .divide_by = task.divide_by,
                             .streaming = task.streaming,
                             .scale = task.scale,
-                            .scaled = task.scaled});
+                            .scaled_source = task.scaled_source});
 }
 
 namespace {

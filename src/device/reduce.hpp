@@ -20,14 +20,13 @@ struct ReduceTask {
   int divide_by = 1;
   // The destinations whose bit is set are not read again soon: write them around the caches.
   unsigned streaming = 0;
-  // Pre-scaled sums: the sources whose bit is set in `scaled` (of the first 64) are multiplied by
-  // `scale`, one element of the type, before they are added; op is sum or avg. Read only where a
-  // bit is set. float16, bfloat16 and the 8-bit floats are multiplied in float32, where the product
-  // is exact but for overflow and underflow, and not rounded before the addition; float32 and
-  // float64 round the product to their type; integers wrap. One scaled source is stored as its
-  // product, rounded.
+  // Pre-scaled sums: the source of this index is multiplied by `scale`, one element of the type,
+  // before it is added; op is sum or avg. float16, bfloat16 and the 8-bit floats are multiplied in
+  // float32, where the product is exact but for overflow and underflow, and not rounded before the
+  // addition; float32 and float64 round the product to their type; integers wrap. A lone source is
+  // stored as its product, rounded.
   const std::byte* scale = nullptr;
-  std::uint64_t scaled = 0;
+  int scaled_source = -1;  // none
 };
 
 // Pointers need not be aligned. A destination may be the same memory as a source (never partly).

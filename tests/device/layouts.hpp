@@ -71,10 +71,10 @@ inline Bytes make_source(DataType type, std::size_t count, unsigned source) {
 inline std::string describe(const KernelTable& kernels, const Problem& problem,
                             std::size_t destinations, const Layout& layout) {
   return fmt::format(
-      "{} {} sources {} destinations {} count {} divide {} scaled {:x} offset {} alias {} "
+      "{} {} sources {} destinations {} count {} divide {} scaled {} offset {} alias {} "
       "streaming {:x} on {}",
       base::name_of(problem.type), base::name_of(problem.op), problem.sources, destinations,
-      problem.count, problem.divide_by, problem.scaled, layout.offset, layout.alias,
+      problem.count, problem.divide_by, problem.scaled_source, layout.offset, layout.alias,
       layout.streaming, kernels.target);
 }
 
@@ -108,7 +108,7 @@ inline std::string check(const KernelTable& kernels, const Problem& problem,
                         .divide_by = problem.divide_by,
                         .streaming = layout.streaming,
                         .scale = problem.scale,
-                        .scaled = problem.scaled});
+                        .scaled_source = problem.scaled_source});
   for (std::size_t i = 0; i < destinations; ++i) {
     const std::size_t at =
         reference::first_difference(problem.type, to[i], expected.data(), problem.count);

@@ -142,7 +142,7 @@ struct Problem {
   std::size_t count;
   int divide_by;
   const std::byte* scale = nullptr;
-  std::uint64_t scaled = 0;
+  int scaled_source = -1;
 };
 
 // T: what is stored; decode and encode: to and from what is computed with.
@@ -155,7 +155,7 @@ std::vector<std::byte> reduce_as(const Problem& problem,
     const std::size_t at = i * sizeof(T);
     const auto operand = [&](std::size_t s) {
       const auto value = decode(load<T>(sources[s].data() + at));
-      if (s >= 64 || (problem.scaled >> s & 1) == 0) return value;
+      if (static_cast<int>(s) != problem.scaled_source) return value;
       return combine(value, decode(load<T>(problem.scale)), heddleProd);
     };
     auto value = operand(0);
@@ -169,7 +169,8 @@ std::vector<std::byte> reduce_as(const Problem& problem,
 inline std::vector<std::byte> reduce(const Problem& problem,
                                      const std::vector<std::vector<std::byte>>& sources) {
   const auto same = [](auto value) { return value; };
-  if (problem.sources == 1 && problem.divide_by == 1 && problem.scaled == 0) return sources[0];
+  if (problem.sources == 1 && problem.divide_by == 1 && problem.scaled_source < 0)
+    return sources[0];
   switch (problem.type) {
     case heddleInt8: return reduce_as<std::int8_t>(problem, sources, same, same);
     case heddleUint8: return reduce_as<std::uint8_t>(problem, sources, same, same);

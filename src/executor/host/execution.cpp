@@ -230,7 +230,6 @@ bool Execution::hazard_passed(LaneState& lane, const Hazard& hazard) {
 
 void Execution::reduce(LaneState& lane, const PlannedMove& move) {
   if (lane.written == 0) return;
-  const int scaled = scaled_source(lane, move);
   device::reduce({.sources = {lane.from, move.sources},
                   .destinations = {lane.into, lane.written},
                   .count = lane.chunk.count,
@@ -239,7 +238,7 @@ void Execution::reduce(LaneState& lane, const PlannedMove& move) {
                   .divide_by = divides(move) ? plan_.shape().ranks : 1,
                   .streaming = streaming_ ? streaming_mask(lane, move) : 0,
                   .scale = buffers_.scale,
-                  .scaled = scaled >= 0 ? std::uint64_t{1} << scaled : 0});
+                  .scaled_source = scaled_source(lane, move)});
 }
 
 bool Execution::is_input(std::uint32_t end, const LaneState& lane) const {

@@ -168,10 +168,10 @@ HEDDLE_API heddleResult_t heddleRedOpCreatePreMulSum(heddleRedOp_t* op, const vo
 /* Operations under way keep theirs. */
 HEDDLE_API heddleResult_t heddleRedOpDestroy(heddleRedOp_t op, heddleComm_t comm);
 
-#include "heddle/operations.h"
-
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+#include "heddle/operations.h"
 
 #endif /* HEDDLE_HEDDLE_H_ */

@@ -10,6 +10,12 @@
 #ifndef HEDDLE_OPERATIONS_H_
 #define HEDDLE_OPERATIONS_H_
 
+#include "heddle/heddle.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* receive[i] = op over ranks of send[i], i < count. In place: send == receive. */
 HEDDLE_API heddleResult_t heddleAllReduce(const void* send, void* receive, size_t count,
                                           heddleDataType_t type, heddleRedOp_t op,
@@ -153,5 +159,9 @@ HEDDLE_API heddleResult_t heddleWorkWait(heddleWork_t work, long timeout_ms);
 HEDDLE_API heddleResult_t heddleWorkTest(heddleWork_t work);
 /* Frees the handle; the operation itself goes on if it has not finished. */
 HEDDLE_API heddleResult_t heddleWorkFree(heddleWork_t work);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
 
 #endif /* HEDDLE_OPERATIONS_H_ */

@@ -83,19 +83,24 @@ class Owner {
 };
 }  // namespace detail
 
-// An operation under way. Destroying it lets the operation go on: the buffers must stay until then.
+// An operation under way, or nothing (an empty group's), which is done. Destroying it lets the
+// operation go on: the buffers must stay until then.
 class Work {
  public:
   explicit Work(heddleWork_t work) : work_(work) {}
   // Waits for the end, as long as HEDDLE_TIMEOUT allows; throws if the operation failed.
-  void wait() { detail::check(heddleWorkWait(work_.get(), -1)); }
+  void wait() {
+    if (work_.get() != nullptr) detail::check(heddleWorkWait(work_.get(), -1));
+  }
   // The same for at most `time`; false when the time is over and the operation goes on.
   template <typename Rep, typename Period>
   bool wait(std::chrono::duration<Rep, Period> time) {
+    if (work_.get() == nullptr) return true;
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
     return finished(heddleWorkWait(work_.get(), ms < 0 ? 0L : static_cast<long>(ms)));
   }
-  bool done() { return finished(heddleWorkTest(work_.get())); }  // throws if the operation failed
+  // Never blocks; throws if the operation failed.
+  bool done() { return work_.get() == nullptr || finished(heddleWorkTest(work_.get())); }
 
  private:
   static bool finished(heddleResult_t result) {

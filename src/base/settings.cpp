@@ -27,13 +27,6 @@ bool parse_bool(std::string_view text, bool& value) {
   return false;
 }
 
-bool parse_word(std::string_view text, std::span<const std::string_view> words,
-                std::string& value) {
-  if (std::find(words.begin(), words.end(), text) == words.end()) return false;
-  value = text;
-  return true;
-}
-
 bool parse_size_in(std::string_view text, std::size_t low, std::size_t high, std::size_t& value) {
   std::size_t parsed = 0;
   if (!parse_size(text, parsed) || parsed < low || parsed > high) return false;
@@ -43,8 +36,6 @@ bool parse_size_in(std::string_view text, std::size_t low, std::size_t high, std
 
 constexpr std::array<std::string_view, 6> kLogLevels = {"none", "error", "warn",
                                                         "info", "debug", "trace"};
-constexpr std::array<std::string_view, 6> kAlgorithms = {"auto",     "ring",     "tree",
-                                                         "one-shot", "two-shot", "star"};
 constexpr std::size_t kKi = 1024;
 constexpr std::size_t kMi = kKi * kKi;
 
@@ -82,10 +73,15 @@ const SettingRow kTable[] = {
      "Identity of this host: ranks with the same text share memory. Empty: found by itself.",
      [](Settings& s, std::string_view text) { return s.host_id = text, true; },
      [](const Settings& s) { return s.host_id; }},
-    {"HEDDLE_ALGO", "auto, ring, tree, one-shot, two-shot or star",
+    {"HEDDLE_ALGO", "auto, or the name of an algorithm of docs/algorithms.md",
      "The algorithm of every collective that it can serve; auto chooses by size.",
-     [](Settings& s, std::string_view text) { return parse_word(text, kAlgorithms, s.algo); },
+     [](Settings& s, std::string_view text) { return s.algo = text, !text.empty(); },
      [](const Settings& s) { return s.algo; }},
+    {"HEDDLE_SCHEDULE", "a file's path, in the form of docs/schedules.md",
+     "A schedule that runs in place of an algorithm wherever collective, ranks and root are its "
+     "own. Every rank needs the same file.",
+     [](Settings& s, std::string_view text) { return s.schedule = text, true; },
+     [](const Settings& s) { return s.schedule; }},
     {"HEDDLE_CHANNELS", "0 to 16; 0 chooses", "Parallel lanes of one operation.",
      [](Settings& s, std::string_view text) { return parse_number(text, 0, 16, s.channels); },
      [](const Settings& s) { return std::to_string(s.channels); }},

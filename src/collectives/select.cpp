@@ -99,13 +99,13 @@ const SelectionRow& fitting_row(const SelectionRequest& request) {
              base::name_of(request.collective), request.bytes, request.ranks);
 }
 
-std::string known_names() {
+}  // namespace
+
+std::string known_algorithms() {
   std::string names = "auto";
   for (const Algorithm& algorithm : algorithms()) names += fmt::format(", {}", algorithm.name);
   return names;
 }
-
-}  // namespace
 
 std::span<const SelectionRow> selection_table() { return kTable; }
 
@@ -132,7 +132,7 @@ Selection choose(const SelectionRequest& request) {
     const Algorithm* forced = algorithm_named(request.forced_algorithm);
     if (forced == nullptr)
       base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
-                 request.forced_algorithm, known_names());
+                 request.forced_algorithm, known_algorithms());
     if (usable(*forced)) {
       selection.algorithm = forced;
       selection.why = fmt::format("{} was asked for", forced->name);

@@ -56,6 +56,9 @@ struct Selection {
   bool force_refused = false;
 };
 
+// "auto, ring, ...": what may be forced.
+std::string known_algorithms();
+
 // Every rank must ask the same. A forced name that no algorithm has, or forced channels below 0,
 // fail with heddleInvalidArgument.
 Selection choose(const SelectionRequest& request);

@@ -38,10 +38,11 @@ std::string describe_network(const base::Settings& settings, const World& world)
 
 Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::Settings settings)
     : settings_(std::move(settings)),
-      world_(root, rank, ranks, settings_),
+      files_(load_planner_files(settings_)),
+      world_(root, rank, ranks, settings_, files_.digests),
       network_(describe_network(settings_, world_)),
       pipes_(world_.id(), rank, world_.routes(), {settings_.slots, slot_bytes(settings_)}),
-      planner_(settings_,
+      planner_(settings_, files_,
                {rank, ranks, world_.local(), world_.ranks_per_host(), slot_bytes(settings_)}),
       running_(planner_, pipes_, world_.fabric()),
       spin_(spin_of(settings_, world_)) {

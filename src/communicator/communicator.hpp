@@ -82,6 +82,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void fail_everything(const base::Error& error);
 
   base::Settings settings_;
+  PlannerFiles files_;
   World world_;
   std::string network_;
   Pipes pipes_;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "collectives/select.hpp"
 #include "communicator/environment.hpp"
 #include "communicator/local_meeting.hpp"
 #include "communicator/root.hpp"
@@ -86,6 +87,9 @@ base::Settings read_settings(std::string_view overrides) {
   std::vector<std::string> warnings;
   base::Settings settings = base::load_settings(environ, overrides, warnings);
   base::configure_log(settings.log, settings.log_file);
+  if (settings.algo != "auto" && collectives::algorithm_named(settings.algo) == nullptr)
+    base::fail(heddleInvalidArgument, "HEDDLE_ALGO={}: allowed is {}", settings.algo,
+               collectives::known_algorithms());
   log_version();
   warn_once(warnings);
   return settings;

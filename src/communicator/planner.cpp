@@ -9,8 +9,9 @@
 
 namespace heddle::communicator {
 
-Planner::Planner(const base::Settings& settings, const PlannerOptions& options)
-    : settings_(settings), options_(options) {}
+Planner::Planner(const base::Settings& settings, const PlannerFiles& files,
+                 const PlannerOptions& options)
+    : settings_(settings), files_(files), options_(options) {}
 
 std::span<Prepared* const> Planner::prepare(const Call& call) {
   parts_.clear();
@@ -35,7 +36,36 @@ Prepared& Planner::prepare_collective(const Call& call) {
   return *place.prepared;
 }
 
+// Whether HEDDLE_SCHEDULE's file is about such a call. It is proved for blocks of one length only.
+bool Planner::scheduled(const Call& call) const {
+  if (!files_.schedule || call.blocks != nullptr) return false;
+  const collectives::Shape& shape = files_.schedule->shape;
+  return shape.collective == call.collective && shape.ranks == options_.ranks &&
+         (!base::has_root(call.collective) || shape.root == call.root);
+}
+
+Prepared& Planner::make(std::string by, const executor::Program& program) {
+  const auto parts = static_cast<std::size_t>(program.parts);
+  if (options_.slot_bytes / parts < collectives::kPieceAlign)
+    base::fail(
+        heddleInvalidArgument,
+        "HEDDLE_SLOT_BYTES is {}: {} among {} ranks packs {} chunks into a message and needs "
+        "at least {}",
+        options_.slot_bytes, by, options_.ranks, parts, parts * collectives::kPieceAlign);
+  prepared_.push_back(std::make_unique<Prepared>(std::move(by), program, options_.slot_bytes));
+  return *prepared_.back();
+}
+
 Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
+  if (scheduled(call)) {
+    const std::string by = "HEDDLE_SCHEDULE=" + settings_.schedule;
+    for (const auto& known : prepared_)
+      if (known->name == by) return *known;
+    if (options_.rank == 0)
+      base::log_info("{} among {} ranks: the schedule of {}", base::name_of(call.collective),
+                     options_.ranks, settings_.schedule);
+    return make(by, executor::program_of(*files_.schedule, options_.rank));
+  }
   const auto reach = options_.local ? collectives::Reach::local : collectives::Reach::fabric;
   collectives::SelectionRequest request{call.collective, bytes,          options_.ranks,
                                         reach,           settings_.algo, settings_.channels};
@@ -52,18 +82,8 @@ Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
     base::log_info("{} of {} bytes among {} ranks: {} with {} channels ({})",
                    base::name_of(call.collective), bytes, options_.ranks, choice.algorithm->name,
                    choice.channels, choice.why);
-  const auto program = executor::program_of(*choice.algorithm, shape, options_.rank);
-  const auto parts = static_cast<std::size_t>(program.parts);
-  if (options_.slot_bytes / parts < collectives::kPieceAlign)
-    base::fail(
-        heddleInvalidArgument,
-        "HEDDLE_SLOT_BYTES is {}: {} among {} ranks packs {} chunks into a message and needs "
-        "at least {}",
-        options_.slot_bytes, choice.algorithm->name, options_.ranks, parts,
-        parts * collectives::kPieceAlign);
-  prepared_.push_back(std::make_unique<Prepared>(std::string(choice.algorithm->name), program,
-                                                 options_.slot_bytes));
-  return *prepared_.back();
+  return make(std::string(choice.algorithm->name),
+              executor::program_of(*choice.algorithm, shape, options_.rank));
 }
 
 void Planner::prepare_transfers(const Call& call) {

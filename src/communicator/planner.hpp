@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -15,6 +14,7 @@
 #include "base/settings.hpp"
 #include "collectives/schedule.hpp"
 #include "communicator/operation.hpp"
+#include "communicator/planner_files.hpp"
 #include "executor/host/execution.hpp"
 #include "executor/plan.hpp"
 
@@ -45,9 +45,9 @@ struct PlannerOptions {
 
 class Planner {
  public:
-  // Reads HEDDLE_SCHEDULE's file if there is one; fails with heddleInvalidArgument when it is
-  // wrong.
-  Planner(const base::Settings& settings, const PlannerOptions& options);
+  // The references must outlive this.
+  Planner(const base::Settings& settings, const PlannerFiles& files,
+          const PlannerOptions& options);
 
   // What runs a call; the same objects for calls of the same kind. Valid until the next call.
   std::span<Prepared* const> prepare(const Call& call);
@@ -62,6 +62,8 @@ class Planner {
   using TransferKey = std::tuple<int, executor::Direction, int>;
 
   Prepared& prepare_collective(const Call& call);
+  bool scheduled(const Call& call) const;
+  Prepared& make(std::string by, const executor::Program& program);
   void prepare_transfers(const Call& call);
   Prepared& find_or_make(const Call& call, std::size_t bytes);
 
@@ -69,6 +71,7 @@ class Planner {
   static constexpr std::size_t kRecent = 64;
 
   const base::Settings& settings_;
+  const PlannerFiles& files_;
   PlannerOptions options_;
   std::array<std::array<Remembered, kRecent>, base::kCollectives> recent_{};
   std::vector<std::unique_ptr<Prepared>> prepared_;

@@ -16,7 +16,7 @@
 namespace heddle::communicator {
 namespace {
 
-RankInfo describe_this_rank(const base::Settings& settings) {
+RankInfo describe_this_rank(const base::Settings& settings, const std::string& files) {
   const topology::Host host = topology::this_host(settings);
   RankInfo info;
   info.host_id = host.id;
@@ -24,7 +24,7 @@ RankInfo describe_this_rank(const base::Settings& settings) {
   info.pid = static_cast<std::uint32_t>(getpid());
   info.cpus = topology::to_text(topology::cpu_place().cpus);
   info.usable_cpus = topology::usable_cpus();
-  info.agreed = agreed_settings(settings);
+  info.agreed = agreed_settings(settings) + files;
   return info;
 }
 
@@ -33,15 +33,16 @@ constexpr base::Seconds kFarewell{0.3};
 
 }  // namespace
 
-World::World(const RootAddress& root, int rank, int ranks, const base::Settings& settings)
+World::World(const RootAddress& root, int rank, int ranks, const base::Settings& settings,
+             const std::string& files)
     : rank_(rank), ranks_(ranks) {
   if (settings.provider != "auto") check_provider(settings);
   if (ranks == 1) {
-    infos_.push_back(describe_this_rank(settings));
+    infos_.push_back(describe_this_rank(settings, files));
     addresses_.emplace_back();
     return;
   }
-  join(root, settings);
+  join(root, settings, files);
 }
 
 World::~World() {
@@ -49,10 +50,11 @@ World::~World() {
   if (member_) member_->close(kFarewell);
 }
 
-void World::join(const RootAddress& root, const base::Settings& settings) {
+void World::join(const RootAddress& root, const base::Settings& settings,
+                 const std::string& files) {
   const std::string id = proof(root.secret, "communicator", "");
   std::memcpy(id_.data(), id.data(), id_.size());
-  const RankInfo me = describe_this_rank(settings);
+  const RankInfo me = describe_this_rank(settings, files);
   const JoinRequest request{root, rank_, ranks_, me.host_name,
                             base::Seconds(settings.init_timeout)};
   std::vector<std::string> table;

@@ -18,7 +18,9 @@ namespace heddle::communicator {
 class World {
  public:
   // Joins; blocks until all ranks have. A world of one contacts nobody.
-  World(const RootAddress& root, int rank, int ranks, const base::Settings& settings);
+  // `files` is the digests of what ranks must have alike beside their settings (PlannerFiles).
+  World(const RootAddress& root, int rank, int ranks, const base::Settings& settings,
+        const std::string& files);
   ~World();
 
   int rank() const { return rank_; }
@@ -38,7 +40,7 @@ class World {
   std::vector<Route> routes() const;
 
  private:
-  void join(const RootAddress& root, const base::Settings& settings);
+  void join(const RootAddress& root, const base::Settings& settings, const std::string& files);
   void connect_transports(const RootAddress& root, const base::Settings& settings);
   void open_transports(const base::Settings& settings);
   void forget_secret();

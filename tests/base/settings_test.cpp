@@ -73,7 +73,6 @@ TEST_CASE("numbers and words are strict") {
   for (const char* value : {"2", "TRUE", "no thanks"})
     CHECK_FALSE(error_of({std::string("HEDDLE_SHM=") + value}).empty());
   CHECK(load({"HEDDLE_ALGO=ring"}).settings.algo == "ring");
-  CHECK_THAT(error_of({"HEDDLE_ALGO=rings"}), Contains("two-shot"));
   CHECK(load({"HEDDLE_TIMEOUT=0.5"}).settings.timeout == 0.5);
   for (const char* value : {"0", "-3", "inf", "nan", "1e9"})
     CHECK_FALSE(error_of({std::string("HEDDLE_TIMEOUT=") + value}).empty());

@@ -1,0 +1,48 @@
+#include "communicator/planner_files.hpp"
+
+#include <sodium.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.hpp"
+#include "collectives/schedule_json.hpp"
+#include "communicator/secret.hpp"
+
+namespace heddle::communicator {
+namespace {
+
+std::string contents_of(const char* variable, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file || text.empty())
+    base::fail(heddleInvalidArgument, "{}={}: the file cannot be read, or is empty", variable,
+               path);
+  return text;
+}
+
+std::string digest_line(const char* variable, const std::string& text) {
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> digest;
+  crypto_generichash(digest.data(), digest.size(),
+                     reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
+  const std::string_view bytes(reinterpret_cast<const char*>(digest.data()), digest.size());
+  return fmt::format("{}=contents {}\n", variable, to_hex(bytes));
+}
+
+}  // namespace
+
+PlannerFiles load_planner_files(const base::Settings& settings) {
+  PlannerFiles files;
+  if (settings.schedule.empty()) {
+    files.digests = "HEDDLE_SCHEDULE=\n";
+  } else {
+    const std::string text = contents_of("HEDDLE_SCHEDULE", settings.schedule);
+    files.schedule = collectives::schedule_from_json(text, "HEDDLE_SCHEDULE=" + settings.schedule,
+                                                     settings.slots);
+    files.digests = digest_line("HEDDLE_SCHEDULE", text);
+  }
+  return files;
+}
+
+}  // namespace heddle::communicator

@@ -1,0 +1,21 @@
+// Files that settings name for the planner: read before a rank joins, the same on every rank.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/settings.hpp"
+#include "collectives/verify.hpp"
+
+namespace heddle::communicator {
+
+struct PlannerFiles {
+  std::optional<collectives::Schedule> schedule;  // HEDDLE_SCHEDULE, proved
+  // "NAME=contents 0123abcd...", a line for each file: ranks that differ are told so.
+  std::string digests;
+};
+
+// Fails with heddleInvalidArgument naming the variable and what is wrong with its file.
+PlannerFiles load_planner_files(const base::Settings& settings);
+
+}  // namespace heddle::communicator

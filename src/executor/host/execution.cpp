@@ -73,8 +73,7 @@ void Execution::reset(const Buffers& buffers) {
   if (buffers.count != buffers_.count || buffers.type != buffers_.type) {
     element_bytes_ = base::size_of(buffers.type);
     HEDDLE_ASSERT(element_bytes_ != 0, "type {}", static_cast<int>(buffers.type));
-    cut_ = collectives::cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(),
-                                        plan_.slot_bytes());
+    cut_ = cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(), plan_.chunk_bytes());
   }
   buffers_ = buffers;
   rounds_ = most_rounds();

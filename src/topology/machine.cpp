@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/types.hpp"
 
 namespace heddle::topology {
 namespace {
@@ -69,6 +70,18 @@ void check_software(const SoftwareModel& software) {
     at_least(field("move_us"), protocol.move_time, 0);
     at_least(field("network_us"), protocol.network_time, 0);
   }
+  for (std::size_t i = 0; i < software.tuned.size(); ++i) {
+    const Tuned& tuned = software.tuned[i];
+    const auto field = [&](std::string_view member) {
+      return fmt::format("software.tuned[{}].{}", i, member);
+    };
+    if (!base::collective_named(tuned.collective))
+      base::fail(heddleInvalidArgument, "{}: \"{}\" is not known; an example is all-reduce",
+                 field("collective"), tuned.collective);
+    at_least(field("hosts"), tuned.hosts, 1);
+    at_least(field("ranks"), tuned.ranks, 1);
+    at_least(field("channels"), tuned.channels, 1);
+  }
   for (std::size_t i = 0; i < software.choices.size(); ++i) {
     const Choice& choice = software.choices[i];
     at_least(fmt::format("software.choices[{}].channels", i), choice.channels, 1);
@@ -109,6 +122,7 @@ AdapterModel network_of(const Machine& machine, int adapters) {
 void check(const Machine& machine) {
   at_least("hosts", machine.hosts, 1);
   at_least("ranks_per_host", machine.ranks_per_host, 1);
+  at_least("cores", machine.cores, 0);
   if (static_cast<double>(machine.hosts) * machine.ranks_per_host > 1 << 24)
     refuse("hosts", machine.hosts, "allowed: up to 16777216 ranks in all");
   above_zero("rank.copy_bandwidth_gb_per_s", machine.rank.copy_bandwidth);

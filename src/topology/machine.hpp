@@ -86,6 +86,18 @@ struct Choice {
   std::string protocol;
 };
 
+// What was measured to be best on this machine for one collective in one world (heddle-tune). Those
+// of a world are sorted by size; the last has no limit.
+struct Tuned {
+  std::string collective;  // "all-reduce"
+  int hosts = 1;
+  int ranks = 1;
+  std::size_t up_to_bytes = kAnyBytes;  // of the larger buffer of a rank
+  std::string algorithm;
+  int channels = 1;
+  std::size_t chunk_bytes = 0;  // the most of one chunk; 0: a slot
+};
+
 struct SoftwareModel {
   std::string name = "heddle";
   int slots = 8;
@@ -99,6 +111,7 @@ struct SoftwareModel {
   std::size_t in_place_bytes = kAnyBytes;
   std::vector<Protocol> protocols;
   std::vector<Choice> choices;  // empty: heddle's own selection
+  std::vector<Tuned> tuned;
 };
 
 struct Machine {
@@ -106,6 +119,7 @@ struct Machine {
   std::string about;
   int hosts = 1;
   int ranks_per_host = 1;
+  int cores = 0;  // of a host that its ranks share; 0: as many as ranks, or more
   RankModel rank;
   InnerLink inner;
   PciModel pci;

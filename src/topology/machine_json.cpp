@@ -188,6 +188,16 @@ void read_software(Reader& json, SoftwareModel& software) {
     entry.number("network_us", protocol.network_time, kMicro);
     entry.truth("direct", protocol.direct);
   });
+  json.list("tuned", software.tuned, [](Reader& entry, Tuned& tuned) {
+    for (const char* needed : {"collective", "hosts", "ranks", "algorithm"}) entry.need(needed);
+    entry.text("collective", tuned.collective);
+    entry.whole("hosts", tuned.hosts);
+    entry.whole("ranks", tuned.ranks);
+    entry.bytes("up_to_bytes", tuned.up_to_bytes);
+    entry.text("algorithm", tuned.algorithm);
+    entry.whole("channels", tuned.channels);
+    entry.bytes("chunk_bytes", tuned.chunk_bytes);
+  });
   json.list("choices", software.choices, [](Reader& entry, Choice& choice) {
     entry.bytes("up_to_bytes", choice.up_to_bytes);
     entry.text("algorithm", choice.algorithm);
@@ -202,6 +212,7 @@ void read_machine(Reader& json, File& file, Machine& machine) {
   json.text("about", machine.about);
   json.whole("hosts", machine.hosts);
   json.whole("ranks_per_host", machine.ranks_per_host);
+  json.whole("cores", machine.cores);
   json.object("rank", [&](Reader& rank) {
     rank.number("copy_bandwidth_gb_per_s", machine.rank.copy_bandwidth, kGiga);
     rank.number("reduce_bandwidth_gb_per_s", machine.rank.reduce_bandwidth, kGiga);
@@ -255,6 +266,16 @@ Json software_json(const SoftwareModel& software) {
                {"rail_per_channel", software.rail_per_channel},
                {"stripe_bytes", software.stripe_bytes}};
   if (software.in_place_bytes != kAnyBytes) json["in_place_bytes"] = software.in_place_bytes;
+  for (const Tuned& tuned : software.tuned) {
+    Json entry = {{"collective", tuned.collective},
+                  {"hosts", tuned.hosts},
+                  {"ranks", tuned.ranks},
+                  {"algorithm", tuned.algorithm},
+                  {"channels", tuned.channels}};
+    if (tuned.up_to_bytes != kAnyBytes) entry["up_to_bytes"] = tuned.up_to_bytes;
+    if (tuned.chunk_bytes != 0) entry["chunk_bytes"] = tuned.chunk_bytes;
+    json["tuned"].push_back(std::move(entry));
+  }
   json["protocols"] = Json::array();
   for (const Protocol& protocol : software.protocols)
     json["protocols"].push_back({{"name", protocol.name},
@@ -331,7 +352,8 @@ std::string machine_json(const Machine& machine) {
   Json json = {{"name", machine.name},
                {"about", machine.about},
                {"hosts", machine.hosts},
-               {"ranks_per_host", machine.ranks_per_host}};
+               {"ranks_per_host", machine.ranks_per_host},
+               {"cores", machine.cores}};
   json["rank"] = {{"copy_bandwidth_gb_per_s", machine.rank.copy_bandwidth / kGiga},
                   {"reduce_bandwidth_gb_per_s", machine.rank.reduce_bandwidth / kGiga},
                   {"lane_bandwidth_gb_per_s", machine.rank.lane_bandwidth / kGiga},

@@ -1,0 +1,334 @@
+#include "tuner/price.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "collectives/rounds.hpp"
+
+namespace heddle::tuner {
+namespace {
+
+using collectives::End;
+using collectives::Lane;
+using collectives::Move;
+using collectives::Shape;
+using topology::AdapterModel;
+using topology::Machine;
+
+// The costs of one walk. Two walks, one with the fixed costs and one with a byte a chunk, give the
+// two coefficients; their sum is never less than what a walk with both would give.
+struct Costs {
+  double move;
+  double copy;    // a chunk to one more destination
+  double reduce;  // a chunk of one more source
+  double inner_message, inner_way;
+  double outer_message, outer_way;
+};
+
+double inverse(double rate) { return rate > 0 ? 1 / rate : 0; }
+
+Costs fixed_costs(const Machine& machine, const AdapterModel& network) {
+  return {machine.rank.move_time,
+          0,
+          0,
+          machine.inner.message_time,
+          machine.inner.latency,
+          network.post_time + network.message_time,
+          network.latency};
+}
+
+Costs byte_costs(const Machine& machine, const AdapterModel& network) {
+  return {0,
+          inverse(machine.rank.copy_bandwidth),
+          inverse(machine.rank.reduce_bandwidth),
+          0,
+          inverse(machine.inner.bandwidth),
+          0,
+          inverse(network.bandwidth * std::max(network.count, 1))};
+}
+
+// What a rank's moves do in one round.
+struct Load {
+  double moves = 0, copies = 0, reductions = 0;
+  double inner_out = 0, inner_in = 0, outer_out = 0, outer_in = 0;  // chunks
+  double inner_messages = 0, outer_messages = 0;                    // sent
+};
+
+bool same_host(const Shape& shape, int a, int b, const Machine& machine) {
+  if (shape.ranks_per_host > 0) return a / shape.ranks_per_host == b / shape.ranks_per_host;
+  return machine.hosts <= 1;
+}
+
+// Runs the lanes with every rank's clock: a move begins when the rank is free, its messages are
+// there and slots are free. Links are never crowded here; that is in the loads.
+class Walk {
+ public:
+  Walk(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine,
+       const Costs& costs)
+      : lanes_(lanes), shape_(shape), machine_(machine), costs_(costs), ranks_(lanes.size()) {}
+
+  double run() {
+    std::vector<int> runnable;
+    for (int rank = shape_.ranks - 1; rank >= 0; --rank) runnable.push_back(rank);
+    while (!runnable.empty()) {
+      const int rank = runnable.back();
+      runnable.pop_back();
+      run_lane(rank, runnable);
+    }
+    double last = 0;
+    for (const Rank& rank : ranks_) last = std::max(last, rank.clock);
+    return last;
+  }
+
+ private:
+  struct Pipe {
+    std::vector<double> arrived;     // of each whole message
+    std::vector<double> released;    // of each message that was read to its end
+    std::size_t sent = 0, read = 0;  // whole messages
+    bool open = false;               // the newest is not whole yet
+    int waiting = -1;                // rank that waits for it
+  };
+  struct Rank {
+    double clock = 0;
+    std::size_t move = 0;
+  };
+
+  Pipe& pipe(int from, int to) {
+    return pipes_[static_cast<std::int64_t>(from) * shape_.ranks + to];
+  }
+
+  static void wake(Pipe& pipe, std::vector<int>& runnable) {
+    if (pipe.waiting < 0) return;
+    runnable.push_back(pipe.waiting);
+    pipe.waiting = -1;
+  }
+
+  void run_lane(int rank, std::vector<int>& runnable) {
+    const Lane& lane = lanes_[static_cast<std::size_t>(rank)];
+    Rank& at = ranks_[static_cast<std::size_t>(rank)];
+    for (; at.move < lane.size(); ++at.move)
+      if (!try_move(rank, lane[at.move], at, runnable)) return;
+  }
+
+  bool try_move(int rank, const Move& move, Rank& at, std::vector<int>& runnable) {
+    const auto slots = static_cast<std::size_t>(std::max(machine_.software.slots, 2));
+    double start = at.clock;
+    for (const End& end : move.sources) {
+      if (end.where != End::Where::peer) continue;
+      Pipe& from = pipe(end.index, rank);
+      if (from.read >= from.sent) return from.waiting = rank, false;
+      start = std::max(start, from.arrived[from.read]);
+    }
+    for (const End& end : move.destinations) {
+      if (end.where != End::Where::peer) continue;
+      Pipe& to = pipe(rank, end.index);
+      if (to.open || to.sent < slots) continue;
+      if (to.released.size() + slots <= to.sent) return to.waiting = rank, false;
+      start = std::max(start, to.released[to.sent - slots]);
+    }
+    finish(rank, move, start, at, runnable);
+    return true;
+  }
+
+  void finish(int rank, const Move& move, double start, Rank& at, std::vector<int>& runnable) {
+    double end_time = start + costs_.move +
+                      costs_.reduce * static_cast<double>(move.sources.size() - 1) +
+                      costs_.copy * static_cast<double>(move.destinations.size());
+    for (const End& end : move.destinations)
+      if (end.where == End::Where::peer && !end.more)
+        end_time += same_host(shape_, rank, end.index, machine_) ? costs_.inner_message
+                                                                 : costs_.outer_message;
+    at.clock = end_time;
+    for (const End& end : move.sources) {
+      if (end.where != End::Where::peer || end.more) continue;
+      Pipe& from = pipe(end.index, rank);
+      ++from.read;
+      from.released.push_back(end_time);
+      wake(from, runnable);
+    }
+    for (const End& end : move.destinations) {
+      if (end.where != End::Where::peer) continue;
+      Pipe& to = pipe(rank, end.index);
+      to.open = end.more;
+      if (end.more) continue;
+      ++to.sent;
+      to.arrived.push_back(end_time + (same_host(shape_, rank, end.index, machine_)
+                                           ? costs_.inner_way
+                                           : costs_.outer_way));
+      wake(to, runnable);
+    }
+  }
+
+  const std::vector<Lane>& lanes_;
+  const Shape& shape_;
+  const Machine& machine_;
+  const Costs& costs_;
+  std::vector<Rank> ranks_;
+  std::unordered_map<std::int64_t, Pipe> pipes_;
+};
+
+std::vector<Load> loads_of(const std::vector<Lane>& lanes, const Shape& shape,
+                           const Machine& machine) {
+  std::vector<Load> loads(lanes.size());
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    Load& load = loads[static_cast<std::size_t>(rank)];
+    for (const Move& move : lanes[static_cast<std::size_t>(rank)]) {
+      load.moves += 1;
+      load.copies += static_cast<double>(move.destinations.size());
+      load.reductions += static_cast<double>(move.sources.size() - 1);
+      for (const End& end : move.destinations) {
+        if (end.where != End::Where::peer) continue;
+        const bool inner = same_host(shape, rank, end.index, machine);
+        Load& other = loads[static_cast<std::size_t>(end.index)];
+        (inner ? load.inner_out : load.outer_out) += 1;
+        (inner ? other.inner_in : other.outer_in) += 1;
+        if (!end.more) (inner ? load.inner_messages : load.outer_messages) += 1;
+      }
+    }
+  }
+  return loads;
+}
+
+void raise(Line& line, const Line& other) {
+  line.fixed = std::max(line.fixed, other.fixed);
+  line.per_byte = std::max(line.per_byte, other.per_byte);
+}
+
+void set_loads(RoundPrice& round, const std::vector<Load>& loads, const Shape& shape,
+               const Machine& machine, const AdapterModel& network) {
+  const Costs fixed = fixed_costs(machine, network);
+  const Costs byte = byte_costs(machine, network);
+  const auto per_host = static_cast<std::size_t>(
+      shape.ranks_per_host > 0 ? shape.ranks_per_host : (machine.hosts <= 1 ? shape.ranks : 1));
+  const bool bus = machine.inner.kind == topology::InnerLink::Kind::bus;
+  for (std::size_t first = 0; first < loads.size(); first += per_host) {
+    Load host;
+    Line work;
+    for (std::size_t r = first; r < std::min(first + per_host, loads.size()); ++r) {
+      const Load& load = loads[r];
+      const Line rank = {load.moves * fixed.move + load.inner_messages * fixed.inner_message +
+                             load.outer_messages * network.post_time,
+                         load.copies * byte.copy + load.reductions * byte.reduce};
+      raise(round.rank, rank);
+      work.fixed += rank.fixed;
+      work.per_byte += rank.per_byte;
+      host.inner_out += load.inner_out;
+      host.outer_out += load.outer_out;
+      host.outer_in += load.outer_in;
+      host.outer_messages += load.outer_messages;
+      if (!bus)
+        round.inner.per_byte = std::max(round.inner.per_byte,
+                                        std::max(load.inner_out, load.inner_in) * byte.inner_way);
+    }
+    if (bus) round.inner.per_byte = std::max(round.inner.per_byte, host.inner_out * byte.inner_way);
+    const double cores = machine.cores > 0 ? machine.cores : static_cast<double>(per_host);
+    raise(round.host, {work.fixed / cores, work.per_byte / cores});
+    const double busiest = std::max(host.outer_out, host.outer_in);
+    const auto engines =
+        static_cast<double>(std::max(network.count, 1) * std::max(network.send_engines, 1));
+    round.adapters.per_byte = std::max(round.adapters.per_byte, busiest * byte.outer_way);
+    round.adapters.fixed =
+        std::max(round.adapters.fixed, host.outer_messages * network.message_time / engines);
+  }
+}
+
+RoundPrice walk_lanes(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine,
+                      const AdapterModel& network) {
+  RoundPrice round;
+  const Costs fixed = fixed_costs(machine, network);
+  const Costs byte = byte_costs(machine, network);
+  round.path = {Walk(lanes, shape, machine, fixed).run(), Walk(lanes, shape, machine, byte).run()};
+  set_loads(round, loads_of(lanes, shape, machine), shape, machine, network);
+  return round;
+}
+
+std::vector<Lane> only_first_piece(std::vector<Lane> lanes) {
+  for (Lane& lane : lanes) std::erase_if(lane, [](const Move& move) { return move.piece != 0; });
+  return lanes;
+}
+
+RoundPrice walk_all(const collectives::Algorithm& algorithm, Shape shape, const Machine& machine,
+                    const AdapterModel& network) {
+  shape.channels = 1;
+  std::vector<Lane> lanes;
+  for (int rank = 0; rank < shape.ranks; ++rank) lanes.push_back(algorithm.lane(shape, rank, 0));
+  RoundPrice round = walk_lanes(lanes, shape, machine, network);
+  round.pieces = algorithm.pieces(shape);
+  round.parts = algorithm.parts(shape);
+  const RoundPrice one = walk_lanes(only_first_piece(std::move(lanes)), shape, machine, network);
+  round.path_of_one = one.path.fixed;
+  round.rank_of_one = one.rank.fixed;
+  round.host_of_one = one.host.fixed;
+  round.adapters_of_one = one.adapters.fixed;
+  return round;
+}
+
+double beyond(double half, double whole, double steps) { return whole + (whole - half) * steps; }
+
+Line beyond(const Line& half, const Line& whole, double steps) {
+  return {beyond(half.fixed, whole.fixed, steps), beyond(half.per_byte, whole.per_byte, steps)};
+}
+
+}  // namespace
+
+RoundPrice price_round(const collectives::Algorithm& algorithm, const Shape& shape,
+                       const Machine& machine, const AdapterModel& network) {
+  constexpr std::size_t kMostMoves = 2'000'000;
+  Shape one = shape;
+  one.channels = 1;
+  const std::size_t moves =
+      algorithm.lane(one, 0, 0).size() * static_cast<std::size_t>(shape.ranks);
+  const int unit = std::max(shape.ranks_per_host, 1);
+  const int half_units = std::max(2, 128 / unit);
+  if (moves <= kMostMoves || shape.ranks <= 2 * half_units * unit)
+    return walk_all(algorithm, shape, machine, network);
+  Shape smaller = one;
+  smaller.root = 0;
+  smaller.ranks = half_units * unit;
+  const RoundPrice half = walk_all(algorithm, smaller, machine, network);
+  smaller.ranks *= 2;
+  const RoundPrice whole = walk_all(algorithm, smaller, machine, network);
+  const double steps = static_cast<double>(shape.ranks - smaller.ranks) /
+                       static_cast<double>(smaller.ranks - half_units * unit);
+  return {beyond(half.path, whole.path, steps),
+          beyond(half.rank, whole.rank, steps),
+          beyond(half.inner, whole.inner, steps),
+          beyond(half.host, whole.host, steps),
+          beyond(half.adapters, whole.adapters, steps),
+          beyond(half.path_of_one, whole.path_of_one, steps),
+          beyond(half.rank_of_one, whole.rank_of_one, steps),
+          beyond(half.host_of_one, whole.host_of_one, steps),
+          beyond(half.adapters_of_one, whole.adapters_of_one, steps),
+          algorithm.pieces(one),
+          algorithm.parts(one)};
+}
+
+double price(const RoundPrice& round, const Cut& cut, const Machine& machine) {
+  const auto pieces = static_cast<std::size_t>(round.pieces * cut.channels);
+  const std::size_t chunk_limit =
+      std::max(cut.chunk_bytes / static_cast<std::size_t>(round.parts), collectives::kPieceAlign);
+  const auto rounds = collectives::cut_into_rounds(cut.block_bytes, 1, pieces, chunk_limit);
+  if (rounds.rounds == 0) return machine.software.start_time;
+  // A short message has nothing in most pieces, and their moves are skipped.
+  const auto filled =
+      static_cast<double>(std::min(pieces, cut.block_bytes / collectives::kPieceAlign + 1));
+  const double share = pieces > 1 ? (filled - 1) / static_cast<double>(pieces - 1) : 1;
+  const double chunk =
+      static_cast<double>(cut.block_bytes) / static_cast<double>(rounds.rounds) / filled;
+  const double bytes = chunk * filled / static_cast<double>(pieces);
+  const auto at = [&](const Line& line, double of_one) {
+    return of_one + (line.fixed - of_one) * share + line.per_byte * bytes;
+  };
+  // The channels of a rank share its processor and its links.
+  const double channels = cut.channels;
+  const double busiest =
+      channels * std::max({at(round.rank, round.rank_of_one), at(round.host, round.host_of_one),
+                           round.inner.at(bytes), at(round.adapters, round.adapters_of_one)});
+  const double first = std::max(at(round.path, round.path_of_one), busiest);
+  return machine.software.start_time + first + static_cast<double>(rounds.rounds - 1) * busiest;
+}
+
+}  // namespace heddle::tuner

@@ -1,0 +1,49 @@
+// The closed-form price of a schedule on a machine: seconds, linear in the bytes of a chunk.
+#pragma once
+
+#include <cstddef>
+
+#include "collectives/schedule.hpp"
+#include "topology/machine.hpp"
+
+namespace heddle::tuner {
+
+// fixed + per_byte * bytes, in seconds.
+struct Line {
+  double fixed = 0;
+  double per_byte = 0;
+
+  double at(double bytes) const { return fixed + per_byte * bytes; }
+};
+
+// What one round of one channel costs, by the bytes of a chunk.
+struct RoundPrice {
+  Line path;      // until the last rank is done, if nothing else is under way
+  Line rank;      // the moves of the busiest rank, one after the other
+  Line inner;     // of the busiest port, or of the memory bus of the busiest host
+  Line host;      // the moves of the busiest host's ranks over its cores
+  Line adapters;  // of the busiest host
+  // The fixed parts of a message so short that only one piece of the round has anything.
+  double path_of_one = 0, rank_of_one = 0, host_of_one = 0, adapters_of_one = 0;
+  int pieces = 1;
+  int parts = 1;
+};
+
+// Walks the lanes of all ranks. Where they have more than some millions of moves, walks those of
+// fewer hosts and goes on in a straight line: what has so many moves grows with the ranks. The
+// shape's channels are ignored. Requires can_do(algorithm, shape); `network` is
+// topology::network_of(machine, ...).
+RoundPrice price_round(const collectives::Algorithm& algorithm, const collectives::Shape& shape,
+                       const topology::Machine& machine, const topology::AdapterModel& network);
+
+struct Cut {
+  std::size_t block_bytes;  // of one block of the collective
+  int channels;
+  std::size_t chunk_bytes;  // the most that one chunk may have
+};
+
+// Seconds of the whole operation: the first round's path, then each further round at the pace of
+// what is busiest.
+double price(const RoundPrice& round, const Cut& cut, const topology::Machine& machine);
+
+}  // namespace heddle::tuner

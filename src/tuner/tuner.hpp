@@ -1,0 +1,63 @@
+// Picks what an operation runs: the algorithm, on how many channels and in chunks of what size.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "collectives/select.hpp"
+#include "topology/machine.hpp"
+#include "tuner/price.hpp"
+
+namespace heddle::tuner {
+
+struct Request {
+  collectives::SelectionRequest selection;
+  std::size_t block_bytes;  // of one block of the collective
+  int hosts;                // 1 where all ranks share memory
+  std::size_t slot_bytes;
+};
+
+struct Pick {
+  const collectives::Algorithm* algorithm;
+  int channels;
+  std::size_t chunk_bytes;  // the most of one chunk with its message; up to the slot's
+  std::string why;          // for the log
+  bool force_refused = false;
+};
+
+// What a candidate would take, by the machine model.
+struct Priced {
+  const collectives::Algorithm* algorithm;
+  int channels;
+  std::size_t chunk_bytes;
+  double seconds;
+};
+
+// Not for several threads at once: prices are remembered.
+class Tuner {
+ public:
+  // Without a machine, the table of collectives/select decides.
+  explicit Tuner(std::optional<topology::Machine> machine);
+
+  // Every rank must ask the same of the same machine. In this order: what the request forces; what
+  // the machine's file says was measured best in such a world; the lowest price by its model; the
+  // table. Fails as collectives::choose does.
+  Pick pick(const Request& request);
+
+  // Every candidate, cheapest first. Requires a machine.
+  std::vector<Priced> prices(const Request& request);
+
+ private:
+  const topology::Tuned* measured(const Request& request) const;
+  const RoundPrice& round_of(const collectives::Algorithm& algorithm, const Request& request);
+
+  std::optional<topology::Machine> machine_;
+  using Key = std::tuple<const collectives::Algorithm*, base::Collective, int, int, int>;
+  std::map<Key, RoundPrice> rounds_;  // by algorithm, collective, ranks, ranks a host, root
+};
+
+}  // namespace heddle::tuner

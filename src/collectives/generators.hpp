@@ -11,6 +11,11 @@ extern const Algorithm kOneShot;
 extern const Algorithm kTwoShot;
 extern const Algorithm kStar;
 extern const Algorithm kPairwise;
+extern const Algorithm kRecursiveDoubling;
+extern const Algorithm kAggregatedTrees;
+extern const Algorithm kBruck;
+extern const Algorithm kBinomial;
+extern const Algorithm kChain;
 // "hierarchical", and "hierarchical:INNER+OUTER" for some pairs of the above.
 std::span<const Algorithm> hierarchies();
 
@@ -25,5 +30,9 @@ inline Lane lane_of_one(const Shape& shape, int pieces_per_channel, int channel)
                     .completes = base::reduces(shape.collective)});
   return lane;
 }
+
+// Makes one message of all that the lane sends to a peer in a round, and of all that it receives
+// from one.
+Lane packed(Lane lane);
 
 }  // namespace heddle::collectives

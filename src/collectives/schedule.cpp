@@ -1,5 +1,6 @@
 #include "collectives/schedule.hpp"
 
+#include <set>
 #include <vector>
 
 #include "collectives/generators.hpp"
@@ -9,6 +10,7 @@ namespace heddle::collectives {
 std::span<const Algorithm> algorithms() {
   static const std::vector<Algorithm> all = [] {
     std::vector<Algorithm> list{kRing, kTree, kOneShot, kTwoShot, kStar, kPairwise};
+    list.insert(list.end(), {kRecursiveDoubling, kAggregatedTrees, kBruck, kBinomial, kChain});
     list.insert(list.end(), hierarchies().begin(), hierarchies().end());
     return list;
   }();
@@ -19,6 +21,19 @@ const Algorithm* algorithm_named(std::string_view name) {
   for (const Algorithm& algorithm : algorithms())
     if (algorithm.name == name) return &algorithm;
   return nullptr;
+}
+
+Lane packed(Lane lane) {
+  // Backwards: the last chunk to or from each peer ends the message.
+  std::set<int> sent_to;
+  std::set<int> received_from;
+  for (auto move = lane.rbegin(); move != lane.rend(); ++move) {
+    for (End& end : move->destinations)
+      if (end.where == End::Where::peer) end.more = !sent_to.insert(end.index).second;
+    for (End& end : move->sources)
+      if (end.where == End::Where::peer) end.more = !received_from.insert(end.index).second;
+  }
+  return lane;
 }
 
 }  // namespace heddle::collectives

@@ -14,6 +14,10 @@ namespace heddle::bench {
 inline constexpr int kInternalError = 1, kSystemError = 2, kLibraryError = 3, kTimedOut = 4,
                      kInvalidUsage = 6, kWrongData = 7;
 
+// What a buffer holds: `count` elements, or as many for each rank.
+enum class Parts { one, per_rank };
+constexpr int number_of(Parts parts, int ranks) { return parts == Parts::one ? 1 : ranks; }
+
 // One measurement from the point of view of one rank.
 struct Step {
   int rank, ranks;
@@ -23,22 +27,24 @@ struct Step {
 
 struct Benchmark {
   std::string_view name;
-  bool reduces;
-  // Parts of `count` elements in the send and the receive buffer, of `ranks` ranks.
-  int (*send_parts)(int ranks);
-  int (*receive_parts)(int ranks);
+  bool reduces = false;
+  bool rooted = false;
+  bool in_place = true;       // whether there is such a form
+  bool power_of_two = false;  // whether other numbers of ranks are refused
+  bool names_op = false;      // nccl-tests prints an operation, which nothing uses
+  Parts send = Parts::one, receive = Parts::one;
   // Bus bandwidth over algorithm bandwidth.
   double (*factor)(int ranks);
-  // Fills a send buffer; counts the wrong elements of a receive buffer.
+  // Bytes that the algorithm bandwidth counts, over those of the size column.
+  double (*counted)(int ranks) = [](int) { return 1.0; };
+  // Fills a send buffer; counts the wrong elements of a receive buffer, which held poison.
   void (*fill)(const Pattern& pattern, const Step& step, void* send);
   std::size_t (*wrong)(const Pattern& pattern, const Step& step);
-  void (*run)(Session& session, const Call& call);
+  void (*run)(Session& session, const Step& step);
 };
 
-inline int one_part(int) { return 1; }
-inline int part_per_rank(int ranks) { return ranks; }
-
-extern const Benchmark kAllReduce, kAllGather, kReduceScatter;
+extern const Benchmark kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kGather,
+    kScatter, kAllToAll, kSendReceive, kHypercube;
 
 // The whole program: command line, launch, table. Returns the exit status.
 int perf_main(const Benchmark& benchmark, int argc, char** argv);

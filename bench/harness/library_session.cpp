@@ -3,8 +3,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <vector>
 
+#include "harness/names.hpp"
+#include "harness/pattern.hpp"
 #include "harness/session.hpp"
 #include "heddle/mpi.hpp"
 
@@ -17,13 +20,34 @@ class LibrarySession : public Session {
       : communicator_(std::move(communicator)), registration_(options.registration) {}
 
   void all_reduce(const Call& call) override {
-    communicator_.all_reduce(call.send, call.receive, call.count, call.type, call.op);
+    communicator_.all_reduce(call.send, call.receive, call.count, call.type, op_of(call));
   }
   void all_gather(const Call& call) override {
     communicator_.all_gather(call.send, call.receive, call.count, call.type);
   }
   void reduce_scatter(const Call& call) override {
-    communicator_.reduce_scatter(call.send, call.receive, call.count, call.type, call.op);
+    communicator_.reduce_scatter(call.send, call.receive, call.count, call.type, op_of(call));
+  }
+  void broadcast(const Call& call) override {
+    communicator_.broadcast(call.send, call.receive, call.count, call.type, call.root);
+  }
+  void reduce(const Call& call) override {
+    communicator_.reduce(call.send, call.receive, call.count, call.type, op_of(call), call.root);
+  }
+  void gather(const Call& call) override {
+    communicator_.gather(call.send, call.receive, call.count, call.type, call.root);
+  }
+  void scatter(const Call& call) override {
+    communicator_.scatter(call.send, call.receive, call.count, call.type, call.root);
+  }
+  void all_to_all(const Call& call) override {
+    communicator_.all_to_all(call.send, call.receive, call.count, call.type);
+  }
+  void exchange(const Call& call, int to, int from) override {
+    group([&] {
+      communicator_.send(call.send, call.count, call.type, to);
+      communicator_.receive(call.receive, call.count, call.type, from);
+    });
   }
   void* allocate(std::size_t bytes) override {
     HostBuffer<std::uint8_t>& buffer = buffers_.emplace_back(bytes);
@@ -38,11 +62,23 @@ class LibrarySession : public Session {
   }
 
  private:
+  ReduceOp op_of(const Call& call) {
+    if (call.op != kMulSum) return call.op;
+    auto found = sums_.find(call.type);
+    if (found == sums_.end()) {
+      const auto scalar = mulsum_scalar(call.type, communicator_.rank());
+      found =
+          sums_.emplace(call.type, communicator_.pre_scaled_sum(scalar.data(), call.type)).first;
+    }
+    return found->second;
+  }
+
   // Destroyed from the last to the first: registrations before the communicator and the memory.
   std::vector<HostBuffer<std::uint8_t>> buffers_;
   Communicator communicator_;
   bool registration_;
   std::vector<Registration> registrations_;
+  std::map<heddleDataType_t, PreScaledSum> sums_;
 };
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace heddle::bench {
 namespace {
 
-constexpr int kPoison = 0xff;  // a NaN in every float type, -1 in every signed integer
-
 double seconds(bool cpu_time) {
   if (!cpu_time)
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -24,6 +22,8 @@ double seconds(bool cpu_time) {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+Parts larger(const Benchmark& benchmark) { return std::max(benchmark.send, benchmark.receive); }
 
 }  // namespace
 
@@ -45,26 +45,26 @@ Measurement::Measurement(const Benchmark& benchmark, const Options& options, Con
 }
 
 std::size_t Measurement::count_of(std::size_t bytes, heddleDataType_t type) const {
-  const int ranks = control_.ranks();
-  const int parts = std::max(benchmark_.send_parts(ranks), benchmark_.receive_parts(ranks));
-  const bool split = benchmark_.send_parts != benchmark_.receive_parts;
-  return part_count(bytes, size_of(type), split ? static_cast<std::size_t>(parts) : 1);
+  return part_count(bytes, size_of(type),
+                    static_cast<std::size_t>(number_of(larger(benchmark_), control_.ranks())));
 }
 
-std::size_t Measurement::bytes_of(const Step& step, int parts) const {
-  return step.call.count * size_of(step.call.type) * static_cast<std::size_t>(parts);
+std::size_t Measurement::bytes_of(const Step& step, Parts parts) const {
+  return step.call.count * size_of(step.call.type) *
+         static_cast<std::size_t>(number_of(parts, step.ranks));
 }
 
 // In place, both buffers lie in receive_: the one with a single part is this rank's part of the
 // one with many.
-Step Measurement::step(std::size_t count, heddleDataType_t type, Op op, bool in_place) const {
-  Step step{control_.rank(), control_.ranks(), in_place, {send_, receive_, count, type, op}};
+Step Measurement::step(std::size_t count, const Case& what, bool in_place) const {
+  Step step{control_.rank(),
+            control_.ranks(),
+            in_place,
+            {send_, receive_, count, what.type, what.op, what.root}};
   if (!in_place) return step;
-  const int send_parts = benchmark_.send_parts(step.ranks);
-  const int receive_parts = benchmark_.receive_parts(step.ranks);
-  std::byte* own = receive_ + bytes_of(step, step.rank);
-  step.call.send = send_parts < receive_parts ? own : receive_;
-  step.call.receive = receive_parts < send_parts ? own : receive_;
+  std::byte* own = receive_ + static_cast<std::size_t>(step.rank) * bytes_of(step, Parts::one);
+  step.call.send = benchmark_.send < benchmark_.receive ? own : receive_;
+  step.call.receive = benchmark_.receive < benchmark_.send ? own : receive_;
   return step;
 }
 
@@ -76,42 +76,39 @@ Pattern Measurement::pattern(const Step& step, unsigned seed) const {
 
 // Poison first: in place, the send buffer is part of the receive buffer, or the reverse.
 void Measurement::prepare(const Step& step, unsigned seed) {
-  std::memset(step.call.receive, kPoison, bytes_of(step, benchmark_.receive_parts(step.ranks)));
+  std::memset(step.call.receive, kPoison, bytes_of(step, benchmark_.receive));
   auto* send = static_cast<std::byte*>(const_cast<void*>(step.call.send));  // one of our own two
   benchmark_.fill(pattern(step, seed), step, send);
 }
 
-void Measurement::warm_up(heddleDataType_t type, Op op) {
+void Measurement::warm_up(const Case& what) {
   for (const std::size_t bytes : size_steps(options_.min_bytes, options_.max_bytes, 1, 2)) {
-    const Step out_of_place = step(count_of(bytes, type), type, op, false);
-    for (int i = 0; i < options_.warmup; ++i) benchmark_.run(session_, out_of_place.call);
+    const Step out_of_place = step(count_of(bytes, what.type), what, false);
+    for (int i = 0; i < options_.warmup; ++i) benchmark_.run(session_, out_of_place);
   }
 }
 
-Row Measurement::measure(std::size_t bytes, heddleDataType_t type, Op op) {
-  const std::size_t count = count_of(bytes, type);
-  const Step out_of_place = step(count, type, op, false), in_place = step(count, type, op, true);
-  const int parts = std::max(benchmark_.send_parts(out_of_place.ranks),
-                             benchmark_.receive_parts(out_of_place.ranks));
+Row Measurement::measure(std::size_t bytes, const Case& what) {
   Row row;
-  row.bytes = bytes_of(out_of_place, parts);
-  row.count = count;
-  row.type = type;
-  if (benchmark_.reduces) row.op = op;
-  row.out_of_place = measure_half(out_of_place);
-  row.in_place = measure_half(in_place);
-  for (Half* half : {&row.out_of_place, &row.in_place}) {
-    const double time = half->times.by(options_.average);
-    half->algbw = time > 0 ? static_cast<double>(row.bytes) / time / 1e9 : 0;
-    half->busbw = half->algbw * benchmark_.factor(out_of_place.ranks);
-  }
+  row.count = count_of(bytes, what.type);
+  row.type = what.type;
+  if (benchmark_.reduces || benchmark_.names_op) row.op = what.op;
+  if (benchmark_.rooted) row.root = what.root;
+  const Step out_of_place = step(row.count, what, false);
+  row.bytes = bytes_of(out_of_place, larger(benchmark_));
+  row.out_of_place = measure_half(out_of_place, row.bytes);
+  if (benchmark_.in_place) row.in_place = measure_half(step(row.count, what, true), row.bytes);
   return row;
 }
 
-Half Measurement::measure_half(const Step& step) {
+Half Measurement::measure_half(const Step& step, std::size_t bytes) {
   Half half;
   half.times = time(step);
   if (options_.check > 0) check(step, half);
+  const double seconds = half.times.by(options_.average);
+  const double counted = static_cast<double>(bytes) * benchmark_.counted(step.ranks);
+  half.algbw = seconds > 0 ? counted / seconds / 1e9 : 0;
+  half.busbw = half.algbw * benchmark_.factor(step.ranks);
   return half;
 }
 
@@ -119,15 +116,12 @@ Times Measurement::time(const Step& step) {
   prepare(step, 0);
   // Sums repeated in place would overflow, and products become subnormal numbers, which processors
   // are slow with: zeros stay zeros.
-  if (step.in_place)
-    std::memset(receive_, 0,
-                bytes_of(step, std::max(benchmark_.send_parts(step.ranks),
-                                        benchmark_.receive_parts(step.ranks))));
-  for (int i = 0; i < options_.warmup; ++i) benchmark_.run(session_, step.call);
+  if (step.in_place) std::memset(receive_, 0, bytes_of(step, larger(benchmark_)));
+  for (int i = 0; i < options_.warmup; ++i) benchmark_.run(session_, step);
   control_.barrier();
   const double start = seconds(options_.cpu_time);
   for (int i = 0; i < options_.iterations; ++i) {
-    for (int j = 0; j < options_.aggregate; ++j) benchmark_.run(session_, step.call);
+    for (int j = 0; j < options_.aggregate; ++j) benchmark_.run(session_, step);
     if (options_.blocking == 1) control_.barrier();
   }
   const double time =
@@ -146,7 +140,7 @@ void Measurement::check(const Step& step, Half& half) {
     const unsigned seed = 1 + 2 * static_cast<unsigned>(i) + (step.in_place ? 1 : 0);
     prepare(step, seed);
     control_.barrier();
-    benchmark_.run(session_, step.call);
+    benchmark_.run(session_, step);
     const auto wrong = static_cast<double>(benchmark_.wrong(pattern(step, seed), step));
     const std::vector<double> all = control_.all_gather(wrong);
     half.wrong = std::accumulate(all.begin(), all.end(), 0.0);

@@ -1,4 +1,4 @@
-// Times and checks one row: the collective at one size, type and operation, out of place and in
+// Times and checks one row: the operation at one size, type, op and root, out of place and in
 // place.
 #pragma once
 
@@ -28,7 +28,16 @@ struct Row {
   std::size_t count = 0;  // elements of a part
   heddleDataType_t type = heddleFloat32;
   std::optional<Op> op;
-  Half out_of_place, in_place;
+  int root = -1;  // -1: the operation has none
+  Half out_of_place;
+  std::optional<Half> in_place;  // none where there is no such form
+};
+
+// What is measured, beside the size.
+struct Case {
+  heddleDataType_t type = heddleFloat32;
+  Op op = Op::sum;
+  int root = 0;  // unless the benchmark has none
 };
 
 class Measurement {
@@ -40,15 +49,15 @@ class Measurement {
 
   // Runs the collective untimed at the sizes from min to max (factor 2), so that connections are
   // made and memory is touched before the first row.
-  void warm_up(heddleDataType_t type, Op op);
-  Row measure(std::size_t bytes, heddleDataType_t type, Op op);
+  void warm_up(const Case& what);
+  Row measure(std::size_t bytes, const Case& what);
 
  private:
-  Step step(std::size_t count, heddleDataType_t type, Op op, bool in_place) const;
+  Step step(std::size_t count, const Case& what, bool in_place) const;
   std::size_t count_of(std::size_t bytes, heddleDataType_t type) const;
-  std::size_t bytes_of(const Step& step, int parts) const;
+  std::size_t bytes_of(const Step& step, Parts parts) const;
   void prepare(const Step& step, unsigned seed);
-  Half measure_half(const Step& step);
+  Half measure_half(const Step& step, std::size_t bytes);
   Times time(const Step& step);
   void check(const Step& step, Half& half);
   Pattern pattern(const Step& step, unsigned seed) const;

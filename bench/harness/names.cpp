@@ -27,8 +27,9 @@ constexpr std::array<TypeRow, heddleNumTypes> kTypes = {{{"int8", "", 1},
                                                          {"bfloat16", "", 2},
                                                          {"f8e4m3", "", 1},
                                                          {"f8e5m2", "", 1}}};
-// In the order of heddleRedOp_t.
-constexpr std::array<std::string_view, heddleNumOps> kOps = {"sum", "prod", "max", "min", "avg"};
+// In the order of heddleRedOp_t, and kMulSum.
+constexpr std::array<std::string_view, heddleNumOps + 1> kOps = {"sum", "prod", "max",
+                                                                 "min", "avg",  "mulsum"};
 
 [[noreturn]] void fail_unknown(std::string_view what, std::string_view name, std::string allowed) {
   throw Error(heddleInvalidArgument,

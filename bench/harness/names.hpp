@@ -10,6 +10,9 @@
 
 namespace heddle::bench {
 
+// nccl-tests' name for a sum to which each rank's input is scaled first (pattern.hpp).
+inline constexpr Op kMulSum = static_cast<Op>(heddleNumOps);
+
 std::string_view name_of(heddleDataType_t type);
 std::string_view name_of(Op op);
 std::size_t size_of(heddleDataType_t type);

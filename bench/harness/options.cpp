@@ -43,11 +43,14 @@ void add_flags(CLI::App& app, Options& options, Raw& raw) {
       ->check(at_least(1));
   app.add_option("-c,--check", options.check, "checked iterations, 0 for none (1)")
       ->check(at_least(0));
-  app.add_option("-o,--op", raw.op, "sum, prod, max, min, avg or all (sum)");
-  app.add_option("-d,--datatype", raw.type,
-                 "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16 or all "
-                 "(float)");
-  app.add_option("-r,--root", options.root, "accepted; these operations have no root")
+  app.add_option("-o,--op", raw.op,
+                 "sum, prod, max, min, avg, mulsum (inputs scaled by rank) or all (sum)");
+  app.add_option(
+      "-d,--datatype", raw.type,
+      "int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, f8e4m3, "
+      "f8e5m2 or all (float)");
+  app.add_option("-r,--root", options.root,
+                 "root of operations that have one, -1 for every rank in turn (0)")
       ->check(CLI::Range(-1, 1 << 30));
   app.add_option("-z,--blocking", options.blocking, "1: a barrier after each iteration (0)")
       ->check(CLI::Range(0, 3));

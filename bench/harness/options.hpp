@@ -18,8 +18,8 @@ struct Options {
   std::size_t min_bytes = 32u << 20, max_bytes = 32u << 20, step_bytes = 1u << 20;
   std::size_t factor = 0;  // 0: step_bytes
   int iterations = 20, aggregate = 1, warmup = 1, cycles = 1;
-  int check = 1;  // checked iterations; 0: off
-  int root = 0;
+  int check = 1;     // checked iterations; 0: off
+  int root = 0;      // -1: every rank in turn
   int blocking = 0;  // 1: a barrier after each iteration
   Average average = Average::mean;
   bool cpu_time = false, timestamps = false, registration = false;

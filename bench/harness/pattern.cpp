@@ -34,6 +34,8 @@ constexpr double kExact = std::is_same_v<T, float>         ? 0x1p24
                           : std::is_same_v<T, float8_e4m3> ? 0x1p4
                                                            : 0x1p3;
 
+int scalar_of(int rank) { return 1 + rank % 2; }
+
 struct Source {
   std::optional<Op> op;
   int ranks;
@@ -51,8 +53,10 @@ struct Source {
     if constexpr (std::is_integral_v<T>)
       return std::min(ranks, 64);
     else
-      return std::min(ranks, static_cast<int>(std::min(64.0, kExact<T> / 2)));
+      return std::min(ranks, static_cast<int>(std::min(64.0, kExact<T> / 2 / largest_scalar())));
   }
+  int largest_scalar() const { return op == kMulSum ? 2 : 1; }
+  int scalar(int rank) const { return op == kMulSum ? scalar_of(rank) : 1; }
   template <typename T>
   bool contributes(int rank, std::size_t index) const {
     return static_cast<int>((static_cast<std::size_t>(rank) + index) %
@@ -90,9 +94,9 @@ requires(!std::is_integral_v<T>) T value_at(const Source& source, int rank, std:
     return from_double<T>(factors[random % 6]);
   }
   double bound = kExact<T> - 1;
-  if (source.op == Op::sum || source.op == Op::avg) {
+  if (source.op == Op::sum || source.op == Op::avg || source.op == kMulSum) {
     if (!source.contributes<T>(rank, index)) return from_double<T>(0);
-    bound = std::floor(kExact<T> / source.contributors<T>());
+    bound = std::floor(kExact<T> / source.contributors<T>() / source.largest_scalar());
   }
   const auto half = static_cast<std::int64_t>(bound);
   return from_double<T>(
@@ -116,15 +120,14 @@ requires std::is_integral_v<T> T value_at(const Source& source, int rank, std::s
 
 template <typename T>
 requires(!std::is_integral_v<T>) T reduced_at(const Source& source, std::size_t index) {
-  double result = to_double(value_at<T>(source, 0, index));
+  double result = to_double(value_at<T>(source, 0, index)) * source.scalar(0);
   for (int rank = 1; rank < source.ranks; ++rank) {
-    const double value = to_double(value_at<T>(source, rank, index));
+    const double value = to_double(value_at<T>(source, rank, index)) * source.scalar(rank);
     switch (*source.op) {
-      case Op::sum:
-      case Op::avg: result += value; break;
       case Op::prod: result *= value; break;
       case Op::max: result = std::max(result, value); break;
       case Op::min: result = std::min(result, value); break;
+      default: result += value;
     }
   }
   return from_double<T>(source.op == Op::avg ? result / source.ranks : result);
@@ -135,15 +138,16 @@ requires std::is_integral_v<T> T reduced_at(const Source& source, std::size_t in
   // Sums and products wrap: computed modulo 2^64 and cut to the type.
   const T first = value_at<T>(source, 0, index);
   T extreme = first;
-  auto wrapped = static_cast<std::uint64_t>(first);
+  auto wrapped = static_cast<std::uint64_t>(first) * static_cast<std::uint64_t>(source.scalar(0));
   for (int rank = 1; rank < source.ranks; ++rank) {
     const T value = value_at<T>(source, rank, index);
     switch (*source.op) {
-      case Op::sum:
-      case Op::avg: wrapped += static_cast<std::uint64_t>(value); break;
       case Op::prod: wrapped *= static_cast<std::uint64_t>(value); break;
       case Op::max: extreme = std::max(extreme, value); break;
       case Op::min: extreme = std::min(extreme, value); break;
+      default:
+        wrapped +=
+            static_cast<std::uint64_t>(value) * static_cast<std::uint64_t>(source.scalar(rank));
     }
   }
   if (source.op == Op::max || source.op == Op::min) return extreme;
@@ -251,6 +255,24 @@ std::size_t count_wrong(heddleDataType_t type, const void* got, const std::vecto
 }
 
 }  // namespace
+
+std::size_t wrong_poison(const void* got, std::size_t count, heddleDataType_t type) {
+  static const std::vector<std::byte> poison(8 * 2 * kPatternPeriod, std::byte{kPoison});
+  return count_wrong(type, got, poison, 0, count, true);
+}
+
+std::vector<std::byte> mulsum_scalar(heddleDataType_t type, int rank) {
+  return with_type(type, [&]<typename T>(T) {
+    T value{};
+    if constexpr (std::is_integral_v<T>)
+      value = static_cast<T>(scalar_of(rank));
+    else
+      value = from_double<T>(scalar_of(rank));
+    std::vector<std::byte> bytes(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    return bytes;
+  });
+}
 
 Pattern::Pattern(heddleDataType_t type, std::optional<Op> op, int ranks, unsigned seed)
     : type_(type), op_(op), ranks_(ranks), seed_(seed) {

@@ -21,6 +21,14 @@ namespace heddle::bench {
 
 inline constexpr std::size_t kPatternPeriod = 4093;
 
+// What every byte of a receive buffer holds before: a NaN in every float type, -1 in every signed
+// integer.
+inline constexpr int kPoison = 0xff;
+std::size_t wrong_poison(const void* got, std::size_t count, heddleDataType_t type);
+
+// What `rank` multiplies its input by in a mulsum, as one element of the type: 1 or 2.
+std::vector<std::byte> mulsum_scalar(heddleDataType_t type, int rank);
+
 class Pattern {
  public:
   // No op: values that are only copied (all-gather).

@@ -76,9 +76,9 @@ std::string_view op_name(const Row& row) { return row.op ? name_of(*row.op) : "n
 std::string csv_line(const Run& run, const Row& row, std::string_view place, const Half& half) {
   const double us = 1e6;
   const std::string wrong = half.wrong ? fmt::format("{}", *half.wrong) : "";
-  return fmt::format("{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.6g},{:.6g},{}\n",
+  return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.6g},{:.6g},{}\n",
                      run.program, run.ranks.size(), row.bytes, row.count, name_of(row.type),
-                     op_name(row), place, half.times.by(run.options.average) * us,
+                     op_name(row), row.root, place, half.times.by(run.options.average) * us,
                      half.times.min * us, half.times.mean * us, half.times.max * us, half.algbw,
                      half.busbw, wrong);
 }
@@ -97,13 +97,14 @@ std::string json_report(const Run& run, const std::vector<Row>& rows, const Tota
                {"config", config_json(run)},
                {"results", Json::array()}};
   for (const Row& row : rows)
-    json["results"].push_back({{"size", row.bytes},
-                               {"count", row.count},
-                               {"type", name_of(row.type)},
-                               {"redop", op_name(row)},
-                               {"root", "-1"},
-                               {"out_of_place", half_json(row.out_of_place, run.options)},
-                               {"in_place", half_json(row.in_place, run.options)}});
+    json["results"].push_back(
+        {{"size", row.bytes},
+         {"count", row.count},
+         {"type", name_of(row.type)},
+         {"redop", op_name(row)},
+         {"root", std::to_string(row.root)},
+         {"out_of_place", half_json(row.out_of_place, run.options)},
+         {"in_place", row.in_place ? half_json(*row.in_place, run.options) : Json()}});
   json["out_of_bounds"] = {{"count", totals.bad_checks}, {"okay", text_of(totals.bad_checks == 0)}};
   json["average_bus_bandwidth"] = {{"bandwidth", totals.mean_busbw()}, {"okay", "unchecked"}};
   json["errors"] = Json::array();
@@ -113,10 +114,11 @@ std::string json_report(const Run& run, const std::vector<Row>& rows, const Tota
 
 std::string csv_report(const Run& run, const std::vector<Row>& rows) {
   std::string text =
-      "program,ranks,size,count,type,redop,place,time_us,min_us,avg_us,max_us,algbw,busbw,wrong\n";
+      "program,ranks,size,count,type,redop,root,place,time_us,min_us,avg_us,max_us,algbw,busbw,"
+      "wrong\n";
   for (const Row& row : rows)
     text += csv_line(run, row, "out_of_place", row.out_of_place) +
-            csv_line(run, row, "in_place", row.in_place);
+            (row.in_place ? csv_line(run, row, "in_place", *row.in_place) : "");
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -26,6 +27,26 @@ std::vector<RankPlace> gather_places(Control& control) {
   return all;
 }
 
+void check_ranks(const Benchmark& benchmark, const Options& options, int ranks) {
+  if (benchmark.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
+    throw Error(heddleInvalidUsage, fmt::format("{} ranks; allowed: powers of two", ranks));
+  if (benchmark.rooted && options.root >= ranks)
+    throw Error(heddleInvalidUsage, fmt::format("-r {} of {} ranks; allowed: -1 (every rank) to {}",
+                                                options.root, ranks, ranks - 1));
+}
+
+// In nccl-tests' order.
+std::vector<Case> cases_of(const Benchmark& benchmark, const Options& options, int ranks) {
+  const std::vector<Op> ops = benchmark.reduces ? options.ops : std::vector<Op>{Op::sum};
+  const bool every = benchmark.rooted && options.root < 0;
+  const int first = every ? 0 : options.root, last = every ? ranks - 1 : options.root;
+  std::vector<Case> cases;
+  for (const heddleDataType_t type : options.types)
+    for (const Op op : ops)
+      for (int root = first; root <= last; ++root) cases.push_back({type, op, root});
+  return cases;
+}
+
 // Prints on rank 0 and nowhere else.
 class Printer {
  public:
@@ -44,6 +65,7 @@ class Printer {
 
 int run_table(const Benchmark& benchmark, const Options& options, Control& control,
               Session& session) {
+  check_ranks(benchmark, options, control.ranks());
   const bool speaks = control.rank() == 0;
   const Printer print(speaks);
   Progress progress(speaks);
@@ -54,23 +76,22 @@ int run_table(const Benchmark& benchmark, const Options& options, Control& contr
   Measurement measurement(benchmark, options, control, session);
   Totals totals;
   std::vector<Row> rows;
-  const std::vector<Op> ops = benchmark.reduces ? options.ops : std::vector<Op>{Op::sum};
+  const std::vector<Case> cases = cases_of(benchmark, options, control.ranks());
   const std::vector<std::size_t> sizes =
       size_steps(options.min_bytes, options.max_bytes, options.step_bytes, options.factor);
   progress.begin("warm-up");
-  measurement.warm_up(options.types.front(), ops.front());
+  measurement.warm_up(cases.front());
   progress.end();
   for (int cycle = 0; cycle < options.cycles; ++cycle) {
     print(header(options));
-    for (const heddleDataType_t type : options.types)
-      for (const Op op : ops)
-        for (const std::size_t bytes : sizes) {
-          progress.begin(fmt::format("{} bytes of {}", bytes, name_of(type)));
-          rows.push_back(measurement.measure(bytes, type, op));
-          totals.add(rows.back());
-          progress.end();
-          print(row_text(rows.back(), options.average, options.timestamps ? time_stamp() : ""));
-        }
+    for (const Case& what : cases)
+      for (const std::size_t bytes : sizes) {
+        progress.begin(fmt::format("{} bytes of {}", bytes, name_of(what.type)));
+        rows.push_back(measurement.measure(bytes, what));
+        totals.add(rows.back());
+        progress.end();
+        print(row_text(rows.back(), options.average, options.timestamps ? time_stamp() : ""));
+      }
   }
   print(footer(benchmark.name, totals));
   if (speaks && !options.json.empty())

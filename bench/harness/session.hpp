@@ -18,6 +18,7 @@ struct Call {
   std::size_t count;
   heddleDataType_t type;
   Op op;
+  int root = 0;
 };
 
 class Session {
@@ -26,6 +27,13 @@ class Session {
   virtual void all_reduce(const Call& call) = 0;
   virtual void all_gather(const Call& call) = 0;
   virtual void reduce_scatter(const Call& call) = 0;
+  virtual void broadcast(const Call& call) = 0;
+  virtual void reduce(const Call& call) = 0;
+  virtual void gather(const Call& call) = 0;
+  virtual void scatter(const Call& call) = 0;
+  virtual void all_to_all(const Call& call) = 0;
+  // Sends to rank `to` and receives from rank `from`, both at once.
+  virtual void exchange(const Call& call, int to, int from) = 0;
   // Memory for operations, touched, that lives as long as the session.
   virtual void* allocate(std::size_t bytes) = 0;
   // A line for the header: what carries the data.

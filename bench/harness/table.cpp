@@ -10,11 +10,12 @@
 namespace heddle::bench {
 namespace {
 
-std::string half_text(const Half& half, Average average) {
-  std::string text = fmt::format("  {:>7}  {:>6}  {:>6}", number(half.times.by(average) * 1e6, 7),
-                                 number(half.algbw, 6), number(half.busbw, 6));
+std::string half_text(const std::optional<Half>& half, Average average) {
+  if (!half) return fmt::format("  {0:>7}  {0:>6}  {0:>6}    {0}", "N/A");
+  std::string text = fmt::format("  {:>7}  {:>6}  {:>6}", number(half->times.by(average) * 1e6, 7),
+                                 number(half->algbw, 6), number(half->busbw, 6));
   // Unchecked is one column narrower, as in nccl-tests.
-  text += half.wrong ? fmt::format("  {:>6g}", *half.wrong) : "    N/A";
+  text += half->wrong ? fmt::format("  {:>6g}", *half->wrong) : "    N/A";
   return text;
 }
 
@@ -47,7 +48,7 @@ std::string preamble(const Run& run) {
                         run.ranks[rank].pid, run.ranks[rank].host, 0, "host", "memory");
   text += fmt::format("#\n# {}\n", run.network);
   if (run.ranks.size() == 1)
-    text += "# One rank moves nothing between ranks: its bus bandwidth is 0 by definition\n";
+    text += "# One rank moves nothing between ranks: the bandwidths are no network's\n";
   return text + "#\n";
 }
 
@@ -66,18 +67,20 @@ std::string header(const Options& options) {
 
 std::string row_text(const Row& row, Average average, std::string_view stamp) {
   std::string text = fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}", row.bytes, row.count,
-                                 name_of(row.type), row.op ? name_of(*row.op) : "none", -1);
+                                 name_of(row.type), row.op ? name_of(*row.op) : "none", row.root);
   text += half_text(row.out_of_place, average) + half_text(row.in_place, average);
   if (!stamp.empty()) text += fmt::format("{:>21}", stamp);
   return text + "\n";
 }
 
 void Totals::add(const Row& row) {
-  for (const Half* half : {&row.out_of_place, &row.in_place}) {
-    bad_checks += half->bad_checks;
-    busbw_sum += half->busbw;
+  const auto add_half = [this](const Half& half) {
+    bad_checks += half.bad_checks;
+    busbw_sum += half.busbw;
     ++halves;
-  }
+  };
+  add_half(row.out_of_place);
+  if (row.in_place) add_half(*row.in_place);
 }
 
 std::string footer(std::string_view program, const Totals& totals) {

@@ -1,4 +1,4 @@
-// A stand-in for the library: ranks are threads, and a collective is each of them reading all send
+// A stand-in for the library: ranks are threads, and an operation is each of them reading all send
 // buffers. Floats and 32-bit integers, sum. `spoil` is called on each rank's output.
 #pragma once
 
@@ -28,12 +28,27 @@ class StandIn : public Session {
     run(call, sum(call, call.count * static_cast<std::size_t>(control_.rank())));
   }
   void all_gather(const Call& call) override {
-    run(call, [call](const std::vector<const std::byte*>& sends) {
-      const std::size_t bytes = call.count * size_of(call.type);
-      std::vector<std::byte> out;
-      for (const std::byte* send : sends) out.insert(out.end(), send, send + bytes);
-      return out;
+    run(call, [call](const Sends& sends) { return joined(sends, 0, call); });
+  }
+  void broadcast(const Call& call) override {
+    run(call, [call](const Sends& sends) { return cut(sends[index(call.root)], 0, call); });
+  }
+  void reduce(const Call& call) override { run(call, at_root(call) ? sum(call, 0) : nothing); }
+  void gather(const Call& call) override {
+    run(call, at_root(call) ? [call](const Sends& sends) { return joined(sends, 0, call); }
+                            : Compute(nothing));
+  }
+  void scatter(const Call& call) override {
+    run(call, [call, own = control_.rank()](const Sends& sends) {
+      return cut(sends[index(call.root)], own, call);
     });
+  }
+  void all_to_all(const Call& call) override {
+    run(call,
+        [call, own = control_.rank()](const Sends& sends) { return joined(sends, own, call); });
+  }
+  void exchange(const Call& call, int, int from) override {
+    run(call, [call, from](const Sends& sends) { return cut(sends[index(from)], 0, call); });
   }
   void* allocate(std::size_t bytes) override {
     return buffers_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
@@ -44,6 +59,21 @@ class StandIn : public Session {
  private:
   using Sends = std::vector<const std::byte*>;
   using Compute = std::function<std::vector<std::byte>(const Sends&)>;
+
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+  bool at_root(const Call& call) const { return control_.rank() == call.root; }
+  static std::vector<std::byte> nothing(const Sends&) { return {}; }
+  // Part `part` of a send buffer, and of all of them.
+  static std::vector<std::byte> cut(const std::byte* send, int part, const Call& call) {
+    const std::size_t bytes = call.count * size_of(call.type);
+    return {send + index(part) * bytes, send + (index(part) + 1) * bytes};
+  }
+  static std::vector<std::byte> joined(const Sends& sends, int part, const Call& call) {
+    std::vector<std::byte> out;
+    for (const std::byte* send : sends)
+      for (const std::byte value : cut(send, part, call)) out.push_back(value);
+    return out;
+  }
 
   template <typename T>
   static std::vector<std::byte> add(const Sends& sends, std::size_t first, std::size_t count) {

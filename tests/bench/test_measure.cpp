@@ -1,3 +1,4 @@
+#include <array>
 #include <chrono>
 #include <mutex>
 #include <optional>
@@ -11,15 +12,20 @@ using heddle::Op;
 
 namespace {
 
-// The row that rank 0 gets; all ranks get the same sums and extremes.
+const std::array kAll = {&kAllReduce, &kAllGather, &kReduceScatter, &kBroadcast,   &kReduce,
+                         &kGather,    &kScatter,   &kAllToAll,      &kSendReceive, &kHypercube};
+
+// The row that rank 0 gets, with the last rank as the root; all ranks get the same sums and
+// extremes.
 Row measured(const Benchmark& benchmark, int ranks, const Options& options, std::size_t bytes,
              heddleDataType_t type, const StandIn::Spoil& spoil = {}) {
   std::mutex mutex;
   std::optional<Row> result;
   on_threads(ranks, spoil, [&](Control& control, Session& session) {
     Measurement measurement(benchmark, options, control, session);
-    measurement.warm_up(type, Op::sum);
-    const Row row = measurement.measure(bytes, type, Op::sum);
+    const Case what{type, Op::sum, ranks - 1};
+    measurement.warm_up(what);
+    const Row row = measurement.measure(bytes, what);
     const std::lock_guard lock(mutex);
     if (control.rank() == 0) result = row;
   });
@@ -37,14 +43,16 @@ Options small_options() {
 
 }  // namespace
 
-TEST_CASE("right data of every collective passes in both halves") {
-  for (const Benchmark* benchmark : {&kAllReduce, &kAllGather, &kReduceScatter})
-    for (const int ranks : {1, 2, 3, 5})
+TEST_CASE("right data of every operation passes in both halves") {
+  for (const Benchmark* benchmark : kAll)
+    for (const int ranks : {1, 2, 3, 4, 5})
       for (const heddleDataType_t type : {heddleFloat32, heddleUint32}) {
         CAPTURE(benchmark->name, ranks, name_of(type));
+        if (benchmark->power_of_two && ranks % 2 != 0 && ranks > 1) continue;
         const Row row = measured(*benchmark, ranks, small_options(), 1 << 20, type);
         CHECK(row.out_of_place.wrong == 0.0);
-        CHECK(row.in_place.wrong == 0.0);
+        CHECK(row.in_place.has_value() == benchmark->in_place);
+        if (row.in_place) CHECK(row.in_place->wrong == 0.0);
         CHECK(row.out_of_place.bad_checks == 0);
         CHECK(row.out_of_place.times.min > 0);
         CHECK(row.out_of_place.times.min <= row.out_of_place.times.mean);
@@ -65,33 +73,70 @@ TEST_CASE("size and count follow the parts of the buffers") {
   CHECK(scatter.count == 0);
   CHECK(scatter.bytes == 0);
   CHECK(scatter.out_of_place.wrong == 0.0);
+  const Row all_to_all = measured(kAllToAll, 3, small_options(), 1000, heddleFloat32);
+  CHECK(all_to_all.count == 80);
+  CHECK(all_to_all.bytes == 960);
+  const Row exchange = measured(kSendReceive, 3, small_options(), 1000, heddleFloat32);
+  CHECK(exchange.bytes == 1000);
+  CHECK(exchange.op == Op::sum);  // nccl-tests names one
+}
+
+TEST_CASE("the root is that of the operation, or -1 for those without one") {
+  for (const Benchmark* benchmark : {&kBroadcast, &kReduce, &kGather, &kScatter})
+    CHECK(measured(*benchmark, 3, small_options(), 64, heddleFloat32).root == 2);
+  for (const Benchmark* benchmark : {&kAllReduce, &kAllToAll, &kSendReceive})
+    CHECK(measured(*benchmark, 3, small_options(), 64, heddleFloat32).root == -1);
 }
 
 TEST_CASE("bandwidths are the bytes over the time that was chosen") {
   Options options = small_options();
   options.average = Average::max;
-  for (const Benchmark* benchmark : {&kAllReduce, &kAllGather}) {
+  // nccl-tests' factors for four ranks. Its hypercube counts what a rank receives.
+  struct Expected {
+    const Benchmark* benchmark;
+    double counted, factor;
+  };
+  for (const auto& [benchmark, counted, factor] :
+       {Expected{&kAllReduce, 1, 1.5}, Expected{&kAllGather, 1, 0.75},
+        Expected{&kReduceScatter, 1, 0.75}, Expected{&kBroadcast, 1, 1}, Expected{&kReduce, 1, 1},
+        Expected{&kGather, 1, 0.75}, Expected{&kScatter, 1, 0.75}, Expected{&kAllToAll, 1, 0.75},
+        Expected{&kSendReceive, 1, 1}, Expected{&kHypercube, 0.75, 1}}) {
+    CAPTURE(benchmark->name);
     const Row row = measured(*benchmark, 4, options, 1 << 20, heddleFloat32);
     const Half& half = row.out_of_place;
-    CHECK(half.algbw == Approx(1048576 / half.times.max / 1e9));
-    CHECK(half.busbw == Approx(half.algbw * (benchmark == &kAllReduce ? 1.5 : 0.75)));
+    CHECK(half.algbw == Approx(counted * 1048576 / half.times.max / 1e9));
+    CHECK(half.busbw == Approx(half.algbw * factor));
   }
 }
 
-TEST_CASE("one spoilt element of one rank is found in every position and collective") {
-  for (const Benchmark* benchmark : {&kAllReduce, &kAllGather, &kReduceScatter})
+TEST_CASE("one spoilt element of one rank is found in every position and operation") {
+  for (const Benchmark* benchmark : kAll)
     for (const double where : {0.0, 0.5, 1.0}) {
       CAPTURE(benchmark->name, where);
+      // A hypercube of more would pass on what was spoilt.
+      const int ranks = benchmark->power_of_two ? 2 : 3;
       const auto spoil = [&](int rank, void* output, std::size_t bytes) {
-        if (rank != 1 || bytes == 0) return;
+        if (rank != ranks - 1 || bytes == 0) return;  // the root, where there is one
         const auto at = static_cast<std::size_t>(where * static_cast<double>(bytes - 1));
         static_cast<std::uint8_t*>(output)[at] ^= 1;
       };
-      const Row row = measured(*benchmark, 3, small_options(), 1 << 16, heddleFloat32, spoil);
+      const Row row = measured(*benchmark, ranks, small_options(), 1 << 16, heddleFloat32, spoil);
       CHECK(row.out_of_place.wrong == 1.0);
-      CHECK(row.in_place.wrong == 1.0);
+      if (row.in_place) CHECK(row.in_place->wrong == 1.0);
       CHECK(row.out_of_place.bad_checks == 1);
     }
+}
+
+TEST_CASE("a write where only the root has an output is found") {
+  for (const Benchmark* benchmark : {&kReduce, &kGather}) {
+    CAPTURE(benchmark->name);
+    const auto spoil = [](int rank, void* output, std::size_t bytes) {
+      if (rank == 0 && bytes == 0) static_cast<std::uint8_t*>(output)[5] ^= 1;  // not the root
+    };
+    const Row row = measured(*benchmark, 3, small_options(), 1 << 12, heddleFloat32, spoil);
+    CHECK(row.out_of_place.wrong == 1.0);
+    CHECK(row.in_place->wrong == 1.0);
+  }
 }
 
 TEST_CASE("an operation that does nothing is wrong everywhere") {
@@ -107,7 +152,7 @@ TEST_CASE("without checks nothing is said of the data") {
   const auto spoil = [](int, void* output, std::size_t bytes) { std::memset(output, 0xff, bytes); };
   const Row row = measured(kAllReduce, 2, options, 64, heddleFloat32, spoil);
   CHECK_FALSE(row.out_of_place.wrong.has_value());
-  CHECK_FALSE(row.in_place.wrong.has_value());
+  CHECK_FALSE(row.in_place->wrong.has_value());
 }
 
 TEST_CASE("late-joiner") {

@@ -39,6 +39,8 @@ TEST_CASE("without flags the options are nccl-tests' defaults") {
   CHECK(options.types == std::vector{heddleFloat32});
   CHECK(options.ops == std::vector{Op::sum});
   CHECK(options.ranks == 0);
+  CHECK(options.root == 0);
+  CHECK(parse({"-r", "-1"}).root == -1);
   CHECK(settings_of(options).empty());
 }
 
@@ -104,7 +106,8 @@ TEST_CASE("each flag is understood, short and long") {
 TEST_CASE("all stands for every type and every operation") {
   const Options options = parse({"-d", "all", "-o", "all"});
   CHECK(options.types.size() == heddleNumTypes);
-  CHECK(options.ops.size() == heddleNumOps);
+  CHECK(options.ops.size() == heddleNumOps + 1);
+  CHECK(options.ops.back() == kMulSum);
 }
 
 TEST_CASE("an unknown type or operation is an error that lists what is allowed") {
@@ -113,10 +116,10 @@ TEST_CASE("an unknown type or operation is an error that lists what is allowed")
   CHECK(has(type.what(), "\"floot\""));
   CHECK(has(type.what(), "uint8, int32"));
   CHECK(has(type.what(), "f8e5m2, all"));
-  const Usage op = refused({"-o", "mulsum"});
+  const Usage op = refused({"-o", "mulsun"});
   CHECK(op.status == kInvalidUsage);
-  CHECK(has(op.what(), "\"mulsum\""));
-  CHECK(has(op.what(), "sum, prod, max, min, avg, all"));
+  CHECK(has(op.what(), "\"mulsun\""));
+  CHECK(has(op.what(), "sum, prod, max, min, avg, mulsum, all"));
 }
 
 TEST_CASE("bad flags are refused with invalid usage") {

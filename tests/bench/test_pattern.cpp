@@ -65,6 +65,18 @@ std::vector<T> contribution(const Pattern& pattern, int rank) {
   return values;
 }
 
+// The same as a mulsum adds it.
+template <typename T>
+std::vector<T> scaled(const Pattern& pattern, int rank) {
+  std::vector<T> values = contribution<T>(pattern, rank);
+  T scalar;
+  const std::vector<std::byte> bytes = mulsum_scalar(heddle::data_type<T>, rank);
+  REQUIRE(bytes.size() == sizeof scalar);
+  std::memcpy(&scalar, bytes.data(), sizeof scalar);
+  for (T& value : values) value = apply(Op::prod, value, scalar);
+  return values;
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("every order of reduction gives what the check expects", "", std::int8_t,
@@ -74,11 +86,12 @@ TEMPLATE_TEST_CASE("every order of reduction gives what the check expects", "", 
     for (const int ranks : {1, 2, 3, 5, 8, 33, 150}) {
       CAPTURE(name_of(op), ranks);
       const Pattern pattern(heddle::data_type<TestType>, op, ranks, 3);
-      std::vector<TestType> up = contribution<TestType>(pattern, 0);
-      std::vector<TestType> down = contribution<TestType>(pattern, ranks - 1);
+      const auto input = op == kMulSum ? scaled<TestType> : contribution<TestType>;
+      std::vector<TestType> up = input(pattern, 0);
+      std::vector<TestType> down = input(pattern, ranks - 1);
       for (int rank = 1; rank < ranks; ++rank) {
-        const auto next = contribution<TestType>(pattern, rank);
-        const auto last = contribution<TestType>(pattern, ranks - 1 - rank);
+        const auto next = input(pattern, rank);
+        const auto last = input(pattern, ranks - 1 - rank);
         for (std::size_t i = 0; i < kCount; ++i) {
           up[i] = apply(op, up[i], next[i]);
           down[i] = apply(op, down[i], last[i]);
@@ -104,6 +117,15 @@ TEMPLATE_TEST_CASE("ranks, positions and seeds differ", "", std::int8_t, std::in
                                   std::size_t{65536}, std::size_t{1} << 20, kPatternPeriod}) {
     CAPTURE(shift);
     CHECK(pattern.wrong_copy(values.data(), 1, kStart + shift, kCount) > most);
+  }
+}
+
+TEST_CASE("poison that was written over is found") {
+  for (const heddleDataType_t type : types_named("all")) {
+    std::vector<std::byte> data(kCount * size_of(type), std::byte{kPoison});
+    CHECK(wrong_poison(data.data(), kCount, type) == 0);
+    data.back() = std::byte{1};
+    CHECK(wrong_poison(data.data(), kCount, type) == 1);
   }
 }
 

@@ -15,7 +15,7 @@ using heddle::Op;
 namespace {
 
 Row sample_row() {
-  Row row{64, 16, heddleFloat32, Op::sum, {}, {}};
+  Row row{64, 16, heddleFloat32, Op::sum, 2, {}, Half{}};
   row.out_of_place.times = {1e-6, 2e-6, 1e-6, 3e-6};
   row.out_of_place.wrong = 5;
   row.out_of_place.bad_checks = 1;
@@ -41,7 +41,7 @@ TEST_CASE("the JSON report holds rows, spread over ranks and the verdict, and no
   CHECK_FALSE(has(text, "private"));
   for (const char* part :
        {"\"size\": 64", "\"redop\": \"sum\"", "\"nwrong\": 5.0", "\"nwrong\": null",
-        "\"max_us\": 3.0", "\"count\": 1,", "\"okay\": \"false\""}) {
+        "\"max_us\": 3.0", "\"root\": \"2\"", "\"count\": 1,", "\"okay\": \"false\""}) {
     CAPTURE(part, text);
     CHECK(has(text, part));
   }
@@ -49,9 +49,17 @@ TEST_CASE("the JSON report holds rows, spread over ranks and the verdict, and no
 
 TEST_CASE("the CSV report has a line for each half") {
   CHECK(csv_report(kRun, {sample_row()}) ==
-        "program,ranks,size,count,type,redop,place,time_us,min_us,avg_us,max_us,algbw,busbw,wrong\n"
-        "all_reduce_perf,2,64,16,float,sum,out_of_place,2.000,1.000,2.000,3.000,0,0,5\n"
-        "all_reduce_perf,2,64,16,float,sum,in_place,0.000,0.000,0.000,0.000,0,0,\n");
+        "program,ranks,size,count,type,redop,root,place,time_us,min_us,avg_us,max_us,algbw,busbw,"
+        "wrong\n"
+        "all_reduce_perf,2,64,16,float,sum,2,out_of_place,2.000,1.000,2.000,3.000,0,0,5\n"
+        "all_reduce_perf,2,64,16,float,sum,2,in_place,0.000,0.000,0.000,0.000,0,0,\n");
+}
+
+TEST_CASE("without an in-place form the reports have no half for it") {
+  Row row = sample_row();
+  row.in_place.reset();
+  CHECK_FALSE(has(csv_report(kRun, {row}), "in_place"));
+  CHECK(has(json_report(kRun, {row}, Totals{}, "start", "end"), "\"in_place\": null"));
 }
 
 TEST_CASE("a report replaces the file, and says which one it cannot write") {

@@ -117,6 +117,24 @@ TEST_CASE("every type and cycle has its rows, in nccl-tests' order") {
   CHECK(outcome.text.find(" float ") < outcome.text.find(" uint32 "));
 }
 
+TEST_CASE("every root has its rows, and one that is no rank is refused") {
+  Options options = table_options();
+  options.root = -1;
+  const Outcome outcome = run(kBroadcast, options);
+  CHECK(rows_of(outcome.text) == 9);
+  for (const char* part : {" none       0 ", " none       1 ", " none       2 "})
+    CHECK(has(outcome.text, part));
+  options.root = 1;
+  CHECK(has(run(kScatter, options).text, " none       1 "));
+  CHECK(rows_of(run(kAllReduce, options).text) == 3);  // nccl-tests takes the flag there too
+  options.root = 3;
+  CHECK_THROWS_WITH(run(kReduce, options), "-r 3 of 3 ranks; allowed: -1 (every rank) to 2");
+}
+
+TEST_CASE("a hypercube needs a power of two") {
+  CHECK_THROWS_WITH(run(kHypercube, table_options()), "3 ranks; allowed: powers of two");
+}
+
 TEST_CASE("reports are written by rank 0") {
   const auto folder =
       std::filesystem::temp_directory_path() / ("heddle_reports_" + std::to_string(getpid()));
@@ -131,5 +149,5 @@ TEST_CASE("reports are written by rank 0") {
   std::filesystem::remove_all(folder);
   CHECK(has(json.str(), "\"program\": \"reduce_scatter_perf\""));
   CHECK(has(json.str(), "\"over_ranks\""));
-  CHECK(has(csv.str(), "\nreduce_scatter_perf,3,1008,84,float,sum,in_place,"));
+  CHECK(has(csv.str(), "\nreduce_scatter_perf,3,1008,84,float,sum,-1,in_place,"));
 }

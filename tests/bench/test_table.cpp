@@ -23,6 +23,7 @@ const Row kRow{1048576,
                262144,
                heddleFloat32,
                Op::sum,
+               -1,
                half(93.12, 11.26, 16.89, 0),
                half(93.12, 11.26, 16.89, std::nullopt)};
 
@@ -61,6 +62,21 @@ TEST_CASE("wrong elements and a time stamp have their places") {
       "1234567    0.00    0.00       3  2026-01-02 03:04:05\n");
 }
 
+TEST_CASE("a row without an in-place form has as many columns, and no part in the average") {
+  Row row = kRow;
+  row.op.reset();
+  row.root = 3;
+  row.in_place.reset();
+  CHECK(
+      row_text(row, Average::mean, "") ==
+      "     1048576        262144     float    none       3    93.12   11.26   16.89       0      "
+      "N/A     N/A     N/A    N/A\n");
+  Totals totals;
+  totals.add(row);
+  CHECK(totals.halves == 1);
+  CHECK(totals.mean_busbw() == Approx(16.89));
+}
+
 TEST_CASE("numbers keep their width as long as they can") {
   CHECK(number(0, 7) == "   0.00");
   CHECK(number(9.876, 6) == "  9.88");
@@ -82,8 +98,8 @@ TEST_CASE("the footer counts bad checks and averages both halves") {
         "#\n"
         "\n");
   Row bad = kRow;
-  bad.in_place.bad_checks = 2;
-  bad.in_place.busbw = 0.89;
+  bad.in_place->bad_checks = 2;
+  bad.in_place->busbw = 0.89;
   totals.add(bad);
   CHECK(has(footer("all_reduce_perf", totals),
             "# Out of bounds values : 2 FAILED\n# Avg bus bandwidth    : 12.89 \n"));

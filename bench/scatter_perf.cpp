@@ -1,0 +1,5 @@
+#include "harness/benchmark.hpp"
+
+int main(int argc, char** argv) {
+  return heddle::bench::perf_main(heddle::bench::kScatter, argc, argv);
+}

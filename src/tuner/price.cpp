@@ -312,22 +312,23 @@ double price(const RoundPrice& round, const Cut& cut, const Machine& machine) {
       std::max(cut.chunk_bytes / static_cast<std::size_t>(round.parts), collectives::kPieceAlign);
   const auto rounds = collectives::cut_into_rounds(cut.block_bytes, 1, pieces, chunk_limit);
   if (rounds.rounds == 0) return machine.software.start_time;
-  // A short message has nothing in most pieces, and their moves are skipped.
-  const auto filled =
-      static_cast<double>(std::min(pieces, cut.block_bytes / collectives::kPieceAlign + 1));
-  const double share = pieces > 1 ? (filled - 1) / static_cast<double>(pieces - 1) : 1;
+  // A short message has nothing in most pieces, the last ones, and their moves are skipped.
+  const std::size_t filled = std::min(pieces, cut.block_bytes / collectives::kPieceAlign + 1);
   const double chunk =
-      static_cast<double>(cut.block_bytes) / static_cast<double>(rounds.rounds) / filled;
-  const double bytes = chunk * filled / static_cast<double>(pieces);
-  const auto at = [&](const Line& line, double of_one) {
-    return of_one + (line.fixed - of_one) * share + line.per_byte * bytes;
+      static_cast<double>(cut.block_bytes) / static_cast<double>(rounds.rounds * filled);
+  const auto in_channel = static_cast<double>(round.pieces);
+  const auto at = [&](const Line& line, double of_one, double some) {
+    if (some >= in_channel) return line.at(chunk) * some / in_channel;
+    const double share = in_channel > 1 ? (some - 1) / (in_channel - 1) : 0;
+    return of_one + (line.fixed - of_one) * share + line.per_byte * chunk * some / in_channel;
   };
-  // The channels of a rank share its processor and its links.
-  const double channels = cut.channels;
+  // Channels go on side by side, but those of a rank share its processor and its links.
+  const auto all = static_cast<double>(filled);
   const double busiest =
-      channels * std::max({at(round.rank, round.rank_of_one), at(round.host, round.host_of_one),
-                           round.inner.at(bytes), at(round.adapters, round.adapters_of_one)});
-  const double first = std::max(at(round.path, round.path_of_one), busiest);
+      std::max({at(round.rank, round.rank_of_one, all), at(round.host, round.host_of_one, all),
+                at(round.inner, 0, all), at(round.adapters, round.adapters_of_one, all)});
+  const double path = at(round.path, round.path_of_one, std::min(all, in_channel));
+  const double first = std::max(path, busiest);
   return machine.software.start_time + first + static_cast<double>(rounds.rounds - 1) * busiest;
 }
 

@@ -82,6 +82,11 @@ const SettingRow kTable[] = {
      "own. Every rank needs the same file.",
      [](Settings& s, std::string_view text) { return s.schedule = text, true; },
      [](const Settings& s) { return s.schedule; }},
+    {"HEDDLE_TUNING_FILE", "a machine file's path, as heddle-tune writes it, or a preset's name",
+     "What algorithm, channels and chunks are chosen by, in place of the built-in table. Every rank "
+     "needs the same file.",
+     [](Settings& s, std::string_view text) { return s.tuning_file = text, true; },
+     [](const Settings& s) { return s.tuning_file; }},
     {"HEDDLE_CHANNELS", "0 to 16; 0 chooses", "Parallel lanes of one operation.",
      [](Settings& s, std::string_view text) { return parse_number(text, 0, 16, s.channels); },
      [](const Settings& s) { return std::to_string(s.channels); }},

@@ -22,6 +22,7 @@ struct Settings {
   std::string host_id;
   std::string algo = "auto";
   std::string schedule;        // path; empty: none
+  std::string tuning_file;     // path or preset; empty: none
   int channels = 0;            // 0: chosen by size
   int slots = 8;               // of one pipe
   std::size_t slot_bytes = 0;  // 0: chosen by the transport

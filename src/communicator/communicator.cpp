@@ -43,7 +43,8 @@ Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::S
       network_(describe_network(settings_, world_)),
       pipes_(world_.id(), rank, world_.routes(), {settings_.slots, slot_bytes(settings_)}),
       planner_(settings_, files_,
-               {rank, ranks, world_.local(), world_.ranks_per_host(), slot_bytes(settings_)}),
+               {rank, ranks, world_.local(), world_.hosts(), world_.ranks_per_host(),
+                slot_bytes(settings_)}),
       running_(planner_, pipes_, world_.fabric()),
       spin_(spin_of(settings_, world_)) {
   base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);

@@ -11,7 +11,7 @@ namespace heddle::communicator {
 
 Planner::Planner(const base::Settings& settings, const PlannerFiles& files,
                  const PlannerOptions& options)
-    : settings_(settings), files_(files), options_(options) {}
+    : settings_(settings), files_(files), options_(options), tuner_(files.machine) {}
 
 std::span<Prepared* const> Planner::prepare(const Call& call) {
   parts_.clear();
@@ -44,46 +44,62 @@ bool Planner::scheduled(const Call& call) const {
          (!base::has_root(call.collective) || shape.root == call.root);
 }
 
-Prepared& Planner::make(std::string by, const executor::Program& program) {
+Prepared& Planner::make(std::string by, const executor::Program& program, std::size_t chunk_bytes) {
   const auto parts = static_cast<std::size_t>(program.parts);
-  if (options_.slot_bytes / parts < collectives::kPieceAlign)
+  if (chunk_bytes / parts < collectives::kPieceAlign)
     base::fail(
         heddleInvalidArgument,
         "HEDDLE_SLOT_BYTES is {}: {} among {} ranks packs {} chunks into a message and needs "
         "at least {}",
         options_.slot_bytes, by, options_.ranks, parts, parts * collectives::kPieceAlign);
-  prepared_.push_back(std::make_unique<Prepared>(std::move(by), program, options_.slot_bytes));
+  prepared_.push_back(std::make_unique<Prepared>(std::move(by), program, chunk_bytes));
   return *prepared_.back();
 }
 
-Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
-  if (scheduled(call)) {
-    const std::string by = "HEDDLE_SCHEDULE=" + settings_.schedule;
-    for (const auto& known : prepared_)
-      if (known->name == by) return *known;
-    if (options_.rank == 0)
-      base::log_info("{} among {} ranks: the schedule of {}", base::name_of(call.collective),
-                     options_.ranks, settings_.schedule);
-    return make(by, executor::program_of(*files_.schedule, options_.rank));
-  }
-  const auto reach = options_.local ? collectives::Reach::local : collectives::Reach::fabric;
-  collectives::SelectionRequest request{call.collective, bytes,          options_.ranks,
-                                        reach,           settings_.algo, settings_.channels};
-  request.root = call.root;
-  request.ranks_per_host = options_.ranks_per_host;
-  request.uneven = call.blocks != nullptr;
-  const auto choice = collectives::choose(request);
-  collectives::Shape shape = request.shape();
-  shape.channels = choice.channels;
-  if (choice.force_refused && options_.rank == 0) base::log_warn("HEDDLE_ALGO: {}", choice.why);
+Prepared& Planner::run_schedule(const Call& call) {
+  const std::string by = "HEDDLE_SCHEDULE=" + settings_.schedule;
   for (const auto& known : prepared_)
-    if (known->name == choice.algorithm->name && known->shape == shape) return *known;
+    if (known->name == by) return *known;
   if (options_.rank == 0)
-    base::log_info("{} of {} bytes among {} ranks: {} with {} channels ({})",
+    base::log_info("{} among {} ranks: the schedule of {}", base::name_of(call.collective),
+                   options_.ranks, settings_.schedule);
+  return make(by, executor::program_of(*files_.schedule, options_.rank), options_.slot_bytes);
+}
+
+tuner::Pick Planner::pick(const Call& call, std::size_t bytes) {
+  tuner::Request request;
+  collectives::SelectionRequest& asked = request.selection;
+  asked.collective = call.collective;
+  asked.bytes = bytes;
+  asked.ranks = options_.ranks;
+  asked.reach = options_.local ? collectives::Reach::local : collectives::Reach::fabric;
+  asked.forced_algorithm = settings_.algo;
+  asked.forced_channels = settings_.channels;
+  asked.root = call.root;
+  asked.ranks_per_host = options_.ranks_per_host;
+  asked.uneven = call.blocks != nullptr;
+  request.block_bytes = call.buffers.count * base::size_of(call.buffers.type);
+  request.hosts = options_.hosts;
+  request.slot_bytes = options_.slot_bytes;
+  return tuner_.pick(request);
+}
+
+Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
+  if (scheduled(call)) return run_schedule(call);
+  const tuner::Pick choice = pick(call, bytes);
+  if (choice.force_refused && options_.rank == 0) base::log_warn("HEDDLE_ALGO: {}", choice.why);
+  const collectives::Shape shape{call.collective, options_.ranks, choice.channels, call.root,
+                                 options_.ranks_per_host};
+  for (const auto& known : prepared_)
+    if (known->name == choice.algorithm->name && known->shape == shape &&
+        known->plan.slot_bytes() == choice.chunk_bytes)
+      return *known;
+  if (options_.rank == 0)
+    base::log_info("{} of {} bytes among {} ranks: {} on {} channels in chunks up to {} bytes ({})",
                    base::name_of(call.collective), bytes, options_.ranks, choice.algorithm->name,
-                   choice.channels, choice.why);
+                   choice.channels, choice.chunk_bytes, choice.why);
   return make(std::string(choice.algorithm->name),
-              executor::program_of(*choice.algorithm, shape, options_.rank));
+              executor::program_of(*choice.algorithm, shape, options_.rank), choice.chunk_bytes);
 }
 
 void Planner::prepare_transfers(const Call& call) {

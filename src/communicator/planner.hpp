@@ -17,14 +17,15 @@
 #include "communicator/planner_files.hpp"
 #include "executor/host/execution.hpp"
 #include "executor/plan.hpp"
+#include "tuner/tuner.hpp"
 
 namespace heddle::communicator {
 
 // One execution of an operation. A collective has one; a group of sends and receives has one for
 // each peer and direction, so that no peer waits for another.
 struct Prepared {
-  Prepared(std::string by, const executor::Program& program, std::size_t slot_bytes)
-      : name(std::move(by)), shape(program.shape), plan(program, slot_bytes) {}
+  Prepared(std::string by, const executor::Program& program, std::size_t chunk_bytes)
+      : name(std::move(by)), shape(program.shape), plan(program, chunk_bytes) {}
 
   std::string name;  // of what runs, for people
   collectives::Shape shape;
@@ -38,7 +39,8 @@ struct Prepared {
 struct PlannerOptions {
   int rank;
   int ranks;
-  bool local;          // shared memory joins all ranks
+  bool local;  // shared memory joins all ranks
+  int hosts;
   int ranks_per_host;  // as in collectives::Shape
   std::size_t slot_bytes;
 };
@@ -46,8 +48,7 @@ struct PlannerOptions {
 class Planner {
  public:
   // The references must outlive this.
-  Planner(const base::Settings& settings, const PlannerFiles& files,
-          const PlannerOptions& options);
+  Planner(const base::Settings& settings, const PlannerFiles& files, const PlannerOptions& options);
 
   // What runs a call; the same objects for calls of the same kind. Valid until the next call.
   std::span<Prepared* const> prepare(const Call& call);
@@ -63,7 +64,9 @@ class Planner {
 
   Prepared& prepare_collective(const Call& call);
   bool scheduled(const Call& call) const;
-  Prepared& make(std::string by, const executor::Program& program);
+  Prepared& run_schedule(const Call& call);
+  tuner::Pick pick(const Call& call, std::size_t bytes);
+  Prepared& make(std::string by, const executor::Program& program, std::size_t chunk_bytes);
   void prepare_transfers(const Call& call);
   Prepared& find_or_make(const Call& call, std::size_t bytes);
 
@@ -73,6 +76,7 @@ class Planner {
   const base::Settings& settings_;
   const PlannerFiles& files_;
   PlannerOptions options_;
+  tuner::Tuner tuner_;
   std::array<std::array<Remembered, kRecent>, base::kCollectives> recent_{};
   std::vector<std::unique_ptr<Prepared>> prepared_;
   std::map<TransferKey, Prepared> transfers_;

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "collectives/schedule_json.hpp"
 #include "communicator/secret.hpp"
+#include "topology/machine_json.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -30,6 +31,14 @@ std::string digest_line(const char* variable, const std::string& text) {
   return fmt::format("{}=contents {}\n", variable, to_hex(bytes));
 }
 
+topology::Machine load_machine(const std::string& path) {
+  try {
+    return topology::load_machine(path);
+  } catch (const base::Error& error) {
+    base::fail(heddleInvalidArgument, "HEDDLE_TUNING_FILE={}: {}", path, error.what());
+  }
+}
+
 }  // namespace
 
 PlannerFiles load_planner_files(const base::Settings& settings) {
@@ -41,6 +50,12 @@ PlannerFiles load_planner_files(const base::Settings& settings) {
     files.schedule = collectives::schedule_from_json(text, "HEDDLE_SCHEDULE=" + settings.schedule,
                                                      settings.slots);
     files.digests = digest_line("HEDDLE_SCHEDULE", text);
+  }
+  if (settings.tuning_file.empty()) {
+    files.digests += "HEDDLE_TUNING_FILE=\n";
+  } else {
+    files.machine = load_machine(settings.tuning_file);
+    files.digests += digest_line("HEDDLE_TUNING_FILE", topology::machine_json(*files.machine));
   }
   return files;
 }

@@ -6,11 +6,13 @@
 
 #include "base/settings.hpp"
 #include "collectives/verify.hpp"
+#include "topology/machine.hpp"
 
 namespace heddle::communicator {
 
 struct PlannerFiles {
   std::optional<collectives::Schedule> schedule;  // HEDDLE_SCHEDULE, proved
+  std::optional<topology::Machine> machine;       // HEDDLE_TUNING_FILE
   // "NAME=contents 0123abcd...", a line for each file: ranks that differ are told so.
   std::string digests;
 };

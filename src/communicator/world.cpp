@@ -112,6 +112,12 @@ std::string World::name_of(int rank) const {
   return fmt::format("rank {} on host {} (pid {})", rank, info.host_name, info.pid);
 }
 
+int World::hosts() const {
+  std::set<std::string_view> seen;
+  for (const RankInfo& info : infos_) seen.insert(info.host_id);
+  return static_cast<int>(seen.size());
+}
+
 int World::ranks_per_host() const {
   const auto ranks = static_cast<std::size_t>(ranks_);
   if (infos_.size() != ranks) return ranks_;  // a world of one told nobody

@@ -35,6 +35,7 @@ class World {
   bool local() const { return fabric_ == nullptr; }
   // As in collectives::Shape: 0 unless every host has as many ranks, one after the other.
   int ranks_per_host() const;
+  int hosts() const;
   // Null when no rank needs it.
   transport::Transport* fabric() const { return fabric_.get(); }
   std::vector<Route> routes() const;

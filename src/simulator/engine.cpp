@@ -8,6 +8,7 @@
 #include "collectives/rounds.hpp"
 #include "simulator/event_queue.hpp"
 #include "simulator/network.hpp"
+#include "simulator/pipe_array.hpp"
 
 namespace heddle::simulator {
 namespace {
@@ -50,8 +51,6 @@ class Engine {
     std::uint32_t round = 0;
     bool done = false;
   };
-  // The k-th message of a pipe uses slot k mod slots: times_[2 * slot] is when it is there to read,
-  // times_[2 * slot + 1] when the slot is free to write; kUnknown until that is decided.
   struct Pipe {
     std::uint32_t from, to;  // lanes
     std::uint32_t writes = 0, reads = 0;
@@ -59,7 +58,11 @@ class Engine {
     bool between_hosts = false;
     bool writing = false;  // amid a message of several parts
     bool writer_waits = false, reader_waits = false;
-    Server stream;
+  };
+  // The k-th message of a pipe uses slot k mod slots.
+  struct Slot {
+    Time readable = kUnknown;  // when its message is there, once that is decided
+    Time writable = 0;         // when it is free, once that is decided
   };
   // Between hosts, until the last of its stripes is there.
   struct Message {
@@ -75,12 +78,10 @@ class Engine {
 
   int rank_of(std::uint32_t lane) const { return static_cast<int>(lane) / job_.channels; }
   int channel_of(std::uint32_t lane) const { return static_cast<int>(lane) % job_.channels; }
-  Time& readable(std::uint32_t pipe) {
-    return times_[2 * (std::size_t{pipe} * slots_ + pipes_[pipe].reads % slots_)];
-  }
-  Time& writable(std::uint32_t pipe) {
-    return times_[2 * (std::size_t{pipe} * slots_ + pipes_[pipe].writes % slots_) + 1];
-  }
+  Pipe& pipe(std::uint32_t index) { return pipes_.pipe(index); }
+  Slot& slot(std::uint32_t index, std::size_t number) { return pipes_.slots(index)[number]; }
+  Slot& slot_to_read(std::uint32_t index) { return slot(index, pipe(index).reads % slots_); }
+  Slot& slot_to_write(std::uint32_t index) { return slot(index, pipe(index).writes % slots_); }
   std::size_t bytes_of(const CompactMove& move, std::uint32_t round) const {
     return piece_bytes_[(round + 1 == cut_.rounds ? 1 : 0) * pieces_ + move.piece];
   }
@@ -92,9 +93,9 @@ class Engine {
   Time work_until(std::uint32_t lane, const CompactMove& move, double bytes, Time now);
   void release_sources(const CompactMove& move, Time end);
   void write(CompactPeer peer, double bytes, Time end, Time& lane_free);
-  void launch(std::uint32_t pipe, std::uint32_t slot, double bytes, Time at);
+  void launch(std::uint32_t index, std::uint32_t number, double bytes, Time at);
   void step_stripe(std::uint32_t index, Time now);
-  void deliver(std::uint32_t pipe, std::uint32_t slot, Time at);
+  void deliver(std::uint32_t index, std::uint32_t number, Time at);
   [[noreturn]] void stuck() const;
 
   const Job& job_;
@@ -106,8 +107,8 @@ class Engine {
   collectives::Rounds cut_{};
   std::vector<std::size_t> piece_bytes_;  // of a full round, then of the last
   std::vector<Lane> state_;
-  std::vector<Pipe> pipes_;
-  std::vector<Time> times_;
+  PipeArray<Pipe, Slot> pipes_;
+  std::vector<Server> streams_;  // of the pipes, where they have a bandwidth of their own
   std::vector<Server> rank_;
   Pool<Message> messages_;
   Pool<Stripe> stripes_;
@@ -127,20 +128,19 @@ Engine::Engine(const Job& job, Trace* trace)
       slots_(static_cast<std::size_t>(job.machine.software.slots)),
       pieces_(static_cast<std::size_t>(job.pieces)),
       state_(static_cast<std::size_t>(job.ranks) * static_cast<std::size_t>(job.channels)),
-      times_(2 * slots_ * lanes_.pipes.size()),
+      pipes_(lanes_.pipes.size(), slots_),
+      streams_(network_.has_streams() ? lanes_.pipes.size() : 0),
       rank_(static_cast<std::size_t>(job.ranks)),
       copy_(job.machine.rank.copy_bandwidth),
       reduce_(job.machine.rank.reduce_bandwidth),
       lane_rate_(job.machine.rank.lane_bandwidth),
       move_time_(from_seconds(job.machine.rank.move_time + job.protocol.move_time)),
       per_wire_byte_(1 / job.protocol.wire_efficiency) {
-  for (std::size_t i = 0; i < times_.size(); i += 2) times_[i] = kUnknown;
-  pipes_.reserve(lanes_.pipes.size());
-  for (const PipeEnds& ends : lanes_.pipes) {
-    Pipe& pipe = pipes_.emplace_back();
-    pipe.from = ends.from;
-    pipe.to = ends.to;
-    pipe.between_hosts = !network_.same_host(rank_of(ends.from), rank_of(ends.to));
+  for (std::uint32_t i = 0; i < lanes_.pipes.size(); ++i) {
+    const PipeEnds& ends = lanes_.pipes[i];
+    pipe(i).from = ends.from;
+    pipe(i).to = ends.to;
+    pipe(i).between_hosts = !network_.same_host(rank_of(ends.from), rank_of(ends.to));
   }
   cut();
 }
@@ -184,20 +184,18 @@ void Engine::advance(std::uint32_t lane) {
   Time begin = state.free;
   const CompactPeer* peer = &lanes_.peers[move->first_peer];
   for (int i = 0; i < move->peer_sources; ++i, ++peer) {
-    Pipe& pipe = pipes_[peer->pipe];
-    const Time at = readable(peer->pipe);
+    const Time at = slot_to_read(peer->pipe).readable;
     if (at == kUnknown) {
-      pipe.reader_waits = true;
+      pipe(peer->pipe).reader_waits = true;
       return;
     }
     begin = std::max(begin, at);
   }
   for (int i = 0; i < move->peer_destinations; ++i, ++peer) {
-    Pipe& pipe = pipes_[peer->pipe];
-    if (pipe.writing) continue;
-    const Time at = writable(peer->pipe);
+    if (pipe(peer->pipe).writing) continue;
+    const Time at = slot_to_write(peer->pipe).writable;
     if (at == kUnknown) {
-      pipe.writer_waits = true;
+      pipe(peer->pipe).writer_waits = true;
       return;
     }
     begin = std::max(begin, at);
@@ -214,17 +212,17 @@ Time Engine::work_until(std::uint32_t lane, const CompactMove& move, double byte
   const bool in_place = move.peer_sources == 0 && sources == 1 &&
                         bytes >= static_cast<double>(job_.machine.software.in_place_bytes);
   for (int i = 0; i < move.peer_destinations; ++i)
-    if (!(in_place && pipes_[peer[i].pipe].between_hosts)) ++written;
+    if (!(in_place && pipe(peer[i].pipe).between_hosts)) ++written;
   const Time busy = move_time_ + reduce_.of(bytes * (sources - 1)) + copy_.of(wire * written);
   Server& rank = rank_[static_cast<std::size_t>(rank_of(lane))];
   Time end = std::max(now, rank.free) + busy;
   rank.free = end;
   end = std::max(end, now + move_time_ + (written > 0 ? lane_rate_.of(wire) : 0));
   for (int i = 0; i < move.peer_destinations; ++i) {
-    const Pipe& pipe = pipes_[peer[i].pipe];
-    if (pipe.between_hosts) continue;
-    end = std::max(end, network_.write_inside(rank_of(pipe.from), rank_of(pipe.to),
-                                              channel_of(lane), wire, now));
+    const Pipe& to = pipe(peer[i].pipe);
+    if (to.between_hosts) continue;
+    end = std::max(
+        end, network_.write_inside(rank_of(to.from), rank_of(to.to), channel_of(lane), wire, now));
   }
   return end;
 }
@@ -234,6 +232,9 @@ void Engine::run_move(std::uint32_t lane, Time now) {
   const std::uint64_t index = state.next;
   const CompactMove& move = lanes_.moves[index];
   const std::size_t bytes = bytes_of(move, state.round);
+  // Each is a cache miss in a large job: all of them at once.
+  for (std::uint32_t i = 0; i < std::uint32_t{move.peer_sources} + move.peer_destinations; ++i)
+    pipes_.prefetch(lanes_.peers[move.first_peer + i].pipe);
   const Time end = work_until(lane, move, static_cast<double>(bytes), now);
   if (trace_ != nullptr)
     trace_->moves.push_back({rank_of(lane), channel_of(lane),
@@ -253,43 +254,42 @@ void Engine::run_move(std::uint32_t lane, Time now) {
 void Engine::release_sources(const CompactMove& move, Time end) {
   for (std::uint32_t i = move.first_peer; i < move.first_peer + move.peer_sources; ++i) {
     const CompactPeer peer = lanes_.peers[i];
-    Pipe& pipe = pipes_[peer.pipe];
     if (peer.more) continue;
-    const Time back = pipe.between_hosts ? network_.network_latency() : network_.inner_latency();
-    readable(peer.pipe) = kUnknown;
-    times_[2 * (std::size_t{peer.pipe} * slots_ + pipe.reads % slots_) + 1] = end + back;
-    ++pipe.reads;
-    if (!pipe.writer_waits) continue;
-    pipe.writer_waits = false;
-    advance(pipe.from);
+    Pipe& from = pipe(peer.pipe);
+    const Time back = from.between_hosts ? network_.network_latency() : network_.inner_latency();
+    slot_to_read(peer.pipe) = {.readable = kUnknown, .writable = end + back};
+    ++from.reads;
+    if (!from.writer_waits) continue;
+    from.writer_waits = false;
+    advance(from.from);
   }
 }
 
 void Engine::write(CompactPeer peer, double bytes, Time end, Time& lane_free) {
-  Pipe& pipe = pipes_[peer.pipe];
-  if (!pipe.writing) writable(peer.pipe) = kUnknown;
-  pipe.open_bytes += bytes;
-  pipe.writing = peer.more != 0;
-  if (pipe.writing) return;
-  const double message = std::exchange(pipe.open_bytes, 0);
-  const auto slot = static_cast<std::uint32_t>(pipe.writes++ % slots_);
-  if (pipe.between_hosts) {
+  Pipe& to = pipe(peer.pipe);
+  if (!to.writing) slot_to_write(peer.pipe).writable = kUnknown;
+  to.open_bytes += bytes;
+  to.writing = peer.more != 0;
+  if (to.writing) return;
+  const double message = std::exchange(to.open_bytes, 0);
+  const auto number = static_cast<std::uint32_t>(to.writes++ % slots_);
+  if (to.between_hosts) {
     lane_free += network_.post_time();
-    launch(peer.pipe, slot, message, lane_free);
+    launch(peer.pipe, number, message, lane_free);
   } else {
-    deliver(peer.pipe, slot, end + network_.inner_latency());
+    deliver(peer.pipe, number, end + network_.inner_latency());
   }
 }
 
-void Engine::launch(std::uint32_t pipe_index, std::uint32_t slot, double bytes, Time at) {
-  Pipe& pipe = pipes_[pipe_index];
+void Engine::launch(std::uint32_t index, std::uint32_t number, double bytes, Time at) {
+  const Pipe& to = pipe(index);
   const int stripes = network_.stripes(bytes);
-  const std::uint32_t message = messages_.add({pipe_index, slot, stripes, 0});
+  const std::uint32_t message = messages_.add({index, number, stripes, 0});
   for (int i = 0; i < stripes; ++i) {
-    Stripe stripe{network_.flight(rank_of(pipe.from), rank_of(pipe.to), channel_of(pipe.from),
-                                  bytes / stripes, i),
-                  message};
-    if (network_.has_streams()) stripe.flight.stream = &pipe.stream;
+    Stripe stripe{
+        network_.flight(rank_of(to.from), rank_of(to.to), channel_of(to.from), bytes / stripes, i),
+        message};
+    if (network_.has_streams()) stripe.flight.stream = &streams_[index];
     queue_.add(at, kStripe | stripes_.add(stripe));
   }
   result_.stripes += static_cast<std::uint64_t>(stripes);
@@ -317,12 +317,12 @@ void Engine::step_stripe(std::uint32_t index, Time now) {
   deliver(message.pipe, message.slot, message.arrival);
 }
 
-void Engine::deliver(std::uint32_t pipe_index, std::uint32_t slot, Time at) {
-  times_[2 * (std::size_t{pipe_index} * slots_ + slot)] = at;
-  Pipe& pipe = pipes_[pipe_index];
-  if (!pipe.reader_waits) return;
-  pipe.reader_waits = false;
-  advance(pipe.to);
+void Engine::deliver(std::uint32_t index, std::uint32_t number, Time at) {
+  slot(index, number).readable = at;
+  Pipe& to = pipe(index);
+  if (!to.reader_waits) return;
+  to.reader_waits = false;
+  advance(to.to);
 }
 
 void Engine::stuck() const {

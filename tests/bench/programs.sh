@@ -26,8 +26,9 @@ silent() { ! grep -q -- "$1" "$output" || fail "says: $1"; }
 
 case $scenario in
 table)
-  for program in all_reduce_perf all_gather_perf reduce_scatter_perf; do
-    expect 0 "$folder/$program" -g 3 -b 48 -e 3000 -f 8 -n 2 -d all -o all
+  for program in all_reduce_perf all_gather_perf reduce_scatter_perf broadcast_perf reduce_perf \
+    gather_perf scatter_perf alltoall_perf sendrecv_perf; do
+    expect 0 "$folder/$program" -g 3 -b 48 -e 3000 -f 8 -n 2 -d all -o all -r 2
     says '^# Out of bounds values : 0 OK$'
     says '^# Network: shared memory'
     expect 0 "$folder/$program" -g 1 -b 64 -e 64 -n 2 -R 1
@@ -51,6 +52,9 @@ bad-usage)
   says 'allowed: int8, uint8'
   expect 3 "$folder/all_reduce_perf" -g 2 -b 8 -e 8 --provider loom
   says 'HEDDLE_PROVIDER=loom'
+  silent 'Out of bounds'
+  expect 6 "$folder/gather_perf" -g 2 -b 8 -e 8 -r 2
+  says '-r 2 of 2 ranks; allowed: -1 (every rank) to 1'
   silent 'Out of bounds'
   expect 0 "$folder/all_reduce_perf" --help
   ;;

@@ -51,7 +51,8 @@ expect "C by CMake" "1 ranks: 3" "$work/outside_c/outside_c"
 expect "C++ by pkg-config" "rank 0 of 1: 1" \
   env LD_LIBRARY_PATH="$(dirname "$library")" "$work/by_pkg_config"
 
-for program in heddle-info all_reduce_perf all_gather_perf reduce_scatter_perf; do
+for program in heddle-info heddle-schedule all_reduce_perf all_gather_perf reduce_scatter_perf \
+  broadcast_perf reduce_perf gather_perf scatter_perf alltoall_perf sendrecv_perf hypercube_perf; do
   "$prefix/bin/$program" --help >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "the installed $program does not start"; }
 done
@@ -67,7 +68,7 @@ foreign=$(echo "$shown" | grep -v -E '^heddle[A-Z]' || true)
 # Whatever the header declares is there.
 # shellcheck disable=SC2013 # names, one a word
 for name in $(sed -n 's/^HEDDLE_API.* \**\(heddle[A-Za-z]*\)(.*/\1/p' \
-  "$prefix/include/heddle/heddle.h"); do
-  echo "$shown" | grep -q -x "$name" || fail "heddle.h declares $name, which the library lacks"
+  "$prefix/include/heddle/heddle.h" "$prefix/include/heddle/operations.h"); do
+  echo "$shown" | grep -q -x "$name" || fail "the C API declares $name, which the library lacks"
 done
 echo "install: $(echo "$shown" | wc -l) symbols shown"

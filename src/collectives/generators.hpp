@@ -12,6 +12,7 @@ extern const Algorithm kTwoShot;
 extern const Algorithm kStar;
 extern const Algorithm kPairwise;
 extern const Algorithm kRecursiveDoubling;
+extern const Algorithm kHalvingDoubling;
 extern const Algorithm kAggregatedTrees;
 extern const Algorithm kBruck;
 extern const Algorithm kBinomial;

@@ -244,7 +244,9 @@ constexpr int kMaxRingHosts = 8;
 Levels usual_levels(const Shape& shape) {
   const bool few = shape.ranks / shape.ranks_per_host <= kMaxRingHosts;
   return {shape.ranks_per_host <= kMaxDirectRanks ? &kOneShot : &kRing,
-          few || shape.collective != kAllReduce ? &kRing : &kTree};
+          few                              ? &kRing
+          : shape.collective == kAllReduce ? &kTree
+                                           : &kAggregatedTrees};
 }
 
 template <const Algorithm& Inner, const Algorithm& Outer>
@@ -289,8 +291,14 @@ constinit const std::array kHierarchies{
     hierarchy_of<kOneShot, kRing>("hierarchical:one-shot+ring"),
     hierarchy_of<kOneShot, kTree>("hierarchical:one-shot+tree"),
     hierarchy_of<kOneShot, kOneShot>("hierarchical:one-shot+one-shot"),
+    hierarchy_of<kOneShot, kRecursiveDoubling>("hierarchical:one-shot+recursive-doubling"),
+    hierarchy_of<kOneShot, kHalvingDoubling>("hierarchical:one-shot+halving-doubling"),
+    hierarchy_of<kOneShot, kAggregatedTrees>("hierarchical:one-shot+pat"),
     hierarchy_of<kRing, kRing>("hierarchical:ring+ring"),
     hierarchy_of<kRing, kTree>("hierarchical:ring+tree"),
+    hierarchy_of<kRing, kRecursiveDoubling>("hierarchical:ring+recursive-doubling"),
+    hierarchy_of<kRing, kHalvingDoubling>("hierarchical:ring+halving-doubling"),
+    hierarchy_of<kRing, kAggregatedTrees>("hierarchical:ring+pat"),
 };
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace heddle::collectives {
 std::span<const Algorithm> algorithms() {
   static const std::vector<Algorithm> all = [] {
     std::vector<Algorithm> list{kRing, kTree, kOneShot, kTwoShot, kStar, kPairwise};
-    list.insert(list.end(), {kRecursiveDoubling, kAggregatedTrees, kBruck, kBinomial, kChain});
+    list.insert(list.end(), {kRecursiveDoubling, kHalvingDoubling, kAggregatedTrees, kBruck,
+                             kBinomial, kChain});
     list.insert(list.end(), hierarchies().begin(), hierarchies().end());
     return list;
   }();

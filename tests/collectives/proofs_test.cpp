@@ -1,5 +1,7 @@
 // Every generator is proved for every number of ranks up to 64, and for larger primes, powers of
 // two and their neighbours.
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "catch.hpp"
@@ -19,43 +21,51 @@ constexpr int kEvery = 64;
 const std::vector<int> kLarge = {127, 128, 251, 256, 509, 512};
 #endif
 
-void prove(const Algorithm& algorithm, const Shape& shape, int rounds) {
-  const Schedule schedule = schedule_of(algorithm, shape);
-  for (const bool in_place : {false, true}) {
-    const auto fault = verify(schedule, {.slots = 2, .rounds = rounds, .in_place = in_place});
-    if (!fault) continue;
-    FAIL_CHECK(algorithm.name << " " << base::name_of(shape.collective) << ", " << shape.ranks
-                              << " ranks, " << shape.channels << " channels, root " << shape.root
-                              << ", " << shape.ranks_per_host << " ranks a host"
-                              << (in_place ? ", in place" : "") << ": " << name_of(fault->kind)
-                              << ": " << fault->text << "\n"
-                              << (fault->rank >= 0 ? to_text(shape, algorithm, fault->rank) : ""));
-  }
-}
-
-void prove_all(int ranks, int channels, int rounds) {
-  for (const Algorithm& algorithm : algorithms())
-    for (const Shape& shape : shapes_of(algorithm, ranks, channels))
-      prove(algorithm, shape, rounds);
+// In place, which is the harder way: it allows nothing that is wrong out of place, and only adds
+// that an input may be overwritten before it is read.
+void prove(const Algorithm& algorithm, const Shape& shape, const Schedule& schedule, int rounds) {
+  const auto fault = verify(schedule, {.slots = 2, .rounds = rounds, .in_place = true});
+  if (!fault) return;
+  FAIL_CHECK(algorithm.name << " " << base::name_of(shape.collective) << ", " << shape.ranks
+                            << " ranks, " << shape.channels << " channels, root " << shape.root
+                            << ", " << shape.ranks_per_host << " ranks a host: "
+                            << name_of(fault->kind) << ": " << fault->text << "\n"
+                            << (fault->rank >= 0 ? to_text(shape, algorithm, fault->rank) : ""));
 }
 
 TEST_CASE("every schedule is right for 1 to 64 ranks and 1 to 4 channels with two slots") {
   for (int ranks = 1; ranks <= kEvery; ++ranks)
-    for (int channels = 1; channels <= 4; ++channels) prove_all(ranks, channels, 3);
+    for (int channels = 1; channels <= 4; ++channels) {
+      // The lanes of a channel are the same, but for their pieces and perhaps a centre, however
+      // many channels there are: one number of them is enough for many ranks.
+      if (ranks > 12 && channels != 1 + ranks % 4) continue;
+      for (const Algorithm& algorithm : algorithms())
+        for (const Shape& shape : shapes_of(algorithm, ranks, channels))
+          prove(algorithm, shape, schedule_of(algorithm, shape), 3);
+    }
 }
 
 TEST_CASE("every schedule is right for larger primes and powers of two") {
-  for (const int ranks : kLarge) prove_all(ranks, 1, 2);
+  for (const int ranks : kLarge)
+    for (const Algorithm& algorithm : algorithms())
+      for (const Shape& shape : shapes_of(algorithm, ranks, 1)) {
+        // Ranks times ranks moves: the largest would take longer than all the others together.
+        if (ranks > 256 && algorithm.lane(shape, 0, 0).size() >= static_cast<std::size_t>(ranks))
+          continue;
+        prove(algorithm, shape, schedule_of(algorithm, shape), 2);
+      }
 }
 
-TEST_CASE("no schedule needs more than two slots, and one-shot needs one") {
-  for (int ranks = 1; ranks <= kEvery; ++ranks) {
+TEST_CASE("no schedule needs more than two slots, and those that say so need one") {
+  const std::set<std::string_view> need_one{"one-shot", "star",  "pairwise", "recursive-doubling",
+                                            "pat",      "bruck", "binomial", "chain"};
+  for (int ranks = 1; ranks <= 24; ++ranks) {
     for (const Algorithm& algorithm : algorithms()) {
       for (const Shape& shape : shapes_of(algorithm, ranks, 1, 1)) {
         INFO(algorithm.name << " " << base::name_of(shape.collective) << " " << ranks);
         const int needed = slots_needed(schedule_of(algorithm, shape));
         CHECK(needed >= 1);
-        CHECK(needed <= (algorithm.name == "one-shot" ? 1 : 2));
+        CHECK(needed <= (need_one.contains(algorithm.name) ? 1 : 2));
       }
     }
   }

@@ -34,6 +34,17 @@ int check(const Request& request) {
   return 0;
 }
 
+// Every algorithm and collective that can do 8 ranks on 2 hosts.
+int list() {
+  for (const auto& algorithm : collectives::algorithms())
+    for (int c = 0; c < base::kCollectives; ++c) {
+      const collectives::Shape shape{static_cast<base::Collective>(c), 8, 1, 0, 4};
+      if (can_do(algorithm, shape))
+        fmt::print("{} {}\n", algorithm.name, base::name_of(shape.collective));
+    }
+  return 0;
+}
+
 int print(Request request) {
   const auto* algorithm = collectives::algorithm_named(request.algorithm);
   if (algorithm == nullptr)
@@ -79,9 +90,12 @@ int main(int count, char** words) {
   app.add_option("--slots", request.slots, "Slots of a pipe to prove with (4)")
       ->check(CLI::Range(1, 64));
   app.add_flag("--json", request.json, "Write JSON");
+  bool lists = false;
+  app.add_flag("--list", lists, "List the algorithms and their collectives");
   CLI11_PARSE(app, count, words);
   try {
     if (check_option->count() > 0) return check(request);
+    if (lists) return list();
     if (request.shape.ranks == 0)
       base::fail(heddleInvalidArgument,
                  "algorithm, collective and ranks are needed, for example: heddle-schedule ring "

@@ -16,9 +16,12 @@ MAY_KNOW = {
     "collectives": {"base", "topology", "collectives"},
     "device": {"base", "topology", "device"},
     "transport": {"base", "topology", "transport"},
+    "transport/shared_memory": {"base", "topology", "transport", "transport/shared_memory"},
+    "transport/fabric": {"base", "topology", "transport", "transport/fabric"},
     "executor": {"base", "topology", "collectives", "device", "transport", "executor"},
-    "communicator": {"base", "topology", "collectives", "device", "transport", "executor",
-                     "communicator"},
+    "communicator": {"base", "topology", "collectives", "tuner", "device", "transport",
+                     "transport/shared_memory", "transport/fabric", "executor", "communicator"},
+    "tuner": {"base", "topology", "collectives", "tuner"},
     "simulator": {"base", "topology", "collectives", "simulator"},
 }
 
@@ -38,6 +41,15 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>|(\w+))')
 COMMENT = re.compile(r"//.*|/\*.*?\*/")
 
 
+def room_of(path):
+    """The deepest known folder that a path of src/ lies in."""
+    parts = path.split("/")[:-1]
+    for end in range(len(parts), 0, -1):
+        if "/".join(parts[:end]) in MAY_KNOW:
+            return "/".join(parts[:end])
+    return path.split("/")[0]
+
+
 def include_faults(place, line):
     match = INCLUDE.match(line)
     if not match:
@@ -48,8 +60,8 @@ def include_faults(place, line):
             yield f"includes through the macro {macro}, which hides what it knows"
         return
     name = quoted or angled
-    folder = place.split("/")[0]
-    known = name.split("/")[0]
+    folder = room_of(place)
+    known = room_of(name)
     if quoted and known in MAY_KNOW:
         if known not in MAY_KNOW[folder]:
             yield f'includes "{name}": {folder}/ may know only {sorted(MAY_KNOW[folder])}'
@@ -91,6 +103,8 @@ MUST_FAIL = [
     ("collectives/ring.cpp", '#include "transport/pipe.hpp"'),
     ("transport/pipe.hpp", '#include "collectives/schedule.hpp"'),
     ("base/log.cpp", '#include "topology/host.hpp"'),
+    ("transport/fabric/core.cpp", '#include "transport/shared_memory/transport.hpp"'),
+    ("transport/pipe.hpp", '#include "transport/fabric/rail.hpp"'),
     ("communicator/communicator.cpp", "#include <rdma/fabric.h>"),
     ("communicator/bootstrap.cpp", "#include <mpi.h>"),
     ("executor/host.cpp", '  if (provider == "tcp;ofi_rxm") return;'),

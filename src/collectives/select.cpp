@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "collectives/rounds.hpp"
 
 namespace heddle::collectives {
 namespace {
@@ -23,23 +24,35 @@ constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kKiB = 1024;
 constexpr std::size_t kMiB = 1024 * kKiB;
 
-// Measured on two cores with two and four ranks, over shared memory and over tcp's loopback
-// (docs/performance.md); rows for more ranks follow the prices in the algorithms' files.
+// The first row that fits and whose algorithm can do the call. Up to eight ranks all-reduce,
+// all-gather and reduce-scatter are measured, on two cores over shared memory and over tcp's
+// loopback (docs/performance.md); the other rows follow the prices in the algorithms' files. The
+// last row of a collective fits every call.
 constexpr std::array kTable{
     SelectionRow{kAllReduce, Reach::local, 1, 2, 64 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Reach::local, 3, 8, 16 * kKiB, "star", 1},
     SelectionRow{kAllReduce, Reach::local, 3, 8, 128 * kKiB, "two-shot", 1},
     SelectionRow{kAllReduce, Reach::local, 3, 8, kAny, "two-shot", 2},
-    SelectionRow{kAllReduce, Reach::local, 9, kMany, 256 * kKiB, "tree", 1},
+    SelectionRow{kAllReduce, Reach::local, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Reach::local, 9, kMany, 256 * kKiB, "halving-doubling", 1},
     SelectionRow{kAllReduce, Reach::local, 1, kMany, kAny, "ring", 1},
     SelectionRow{kAllGather, Reach::local, 3, 8, 256 * kKiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::local, 9, kMany, 256 * kKiB, "pat", 1},
     SelectionRow{kAllGather, Reach::local, 1, kMany, kAny, "ring", 1},
     SelectionRow{kReduceScatter, Reach::local, 1, 8, 64 * kKiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Reach::local, 9, kMany, 256 * kKiB, "pat", 1},
     SelectionRow{kReduceScatter, Reach::local, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kBroadcast, Reach::local, 1, kMany, kAny, "star", 1},
-    SelectionRow{kReduce, Reach::local, 1, kMany, kAny, "star", 1},
+    SelectionRow{kBroadcast, Reach::local, 1, 8, 8 * kKiB, "star", 1},
+    SelectionRow{kBroadcast, Reach::local, 1, kMany, 256 * kKiB, "binomial", 1},
+    SelectionRow{kBroadcast, Reach::local, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kReduce, Reach::local, 1, 8, 64 * kKiB, "star", 1},
+    SelectionRow{kReduce, Reach::local, 9, kMany, 64 * kKiB, "binomial", 1},
+    SelectionRow{kReduce, Reach::local, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kGather, Reach::local, 33, kMany, 64 * kKiB, "binomial", 1},
     SelectionRow{kGather, Reach::local, 1, kMany, kAny, "star", 1},
+    SelectionRow{kScatter, Reach::local, 33, kMany, 64 * kKiB, "binomial", 1},
     SelectionRow{kScatter, Reach::local, 1, kMany, kAny, "star", 1},
+    SelectionRow{kAllToAll, Reach::local, 4, kMany, 16 * kKiB, "bruck", 1},
     SelectionRow{kAllToAll, Reach::local, 1, kMany, kAny, "pairwise", 1},
 
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 256 * kKiB, "one-shot", 1},
@@ -50,26 +63,35 @@ constexpr std::array kTable{
     SelectionRow{kAllReduce, Reach::fabric, 3, 4, 8 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::fabric, 5, 8, 16 * kKiB, "star", 1},
     SelectionRow{kAllReduce, Reach::fabric, 5, 8, 512 * kKiB, "two-shot", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 128 * kKiB,
+                 "hierarchical:one-shot+recursive-doubling", 1},
+    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, kAny, "hierarchical", 2},
+    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 256 * kKiB, "halving-doubling", 1},
     SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::fabric, 33, kMany, 8 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::fabric, 1, kMany, kAny, "ring", 1},
     SelectionRow{kAllGather, Reach::fabric, 3, 8, 16 * kKiB, "one-shot", 1},
+    SelectionRow{kAllGather, Reach::fabric, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kAllGather, Reach::fabric, 9, kMany, kAny, "hierarchical", 2},
     SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 1},
     SelectionRow{kReduceScatter, Reach::fabric, 3, 8, 4 * kMiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kReduceScatter, Reach::fabric, 9, kMany, kAny, "hierarchical", 2},
     SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kBroadcast, Reach::fabric, 1, kMany, kAny, "star", 1},
-    SelectionRow{kReduce, Reach::fabric, 1, kMany, kAny, "star", 1},
+    SelectionRow{kBroadcast, Reach::fabric, 1, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kBroadcast, Reach::fabric, 1, kMany, 512 * kKiB, "binomial", 1},
+    SelectionRow{kBroadcast, Reach::fabric, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kReduce, Reach::fabric, 1, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kReduce, Reach::fabric, 1, kMany, 512 * kKiB, "binomial", 1},
+    SelectionRow{kReduce, Reach::fabric, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kGather, Reach::fabric, 9, kMany, 64 * kKiB, "binomial", 1},
     SelectionRow{kGather, Reach::fabric, 1, kMany, kAny, "star", 1},
+    SelectionRow{kScatter, Reach::fabric, 9, kMany, 64 * kKiB, "binomial", 1},
     SelectionRow{kScatter, Reach::fabric, 1, kMany, kAny, "star", 1},
+    SelectionRow{kAllToAll, Reach::fabric, 4, kMany, 64 * kKiB, "bruck", 1},
     SelectionRow{kAllToAll, Reach::fabric, 1, kMany, kAny, "pairwise", 1},
 };
-
-// What runs where blocks have different lengths: for an algorithm that the table names may need
-// equal ones.
-std::string_view uneven_algorithm(base::Collective collective) {
-  if (base::has_root(collective)) return "star";
-  return collective == base::Collective::all_to_all ? "pairwise" : "ring";
-}
 
 std::string_view name_of(Reach reach) { return reach == Reach::local ? "local" : "fabric"; }
 
@@ -89,12 +111,24 @@ std::string row_text(const SelectionRow& row) {
                      row.channels, row.channels == 1 ? "channel" : "channels");
 }
 
+bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
+  return can_do(algorithm, request.shape()) && (algorithm.uneven || !request.uneven);
+}
+
+// Whether the most chunks of a message have a slot to share.
+bool fits_slots(const Algorithm& algorithm, const SelectionRequest& request) {
+  const auto parts = static_cast<std::size_t>(algorithm.parts(request.shape()));
+  return request.slot_bytes == 0 || request.slot_bytes / parts >= kPieceAlign;
+}
+
 const SelectionRow& fitting_row(const SelectionRequest& request) {
-  for (const SelectionRow& row : kTable)
-    if (row.collective == request.collective && row.reach == request.reach &&
-        row.min_ranks <= request.ranks && request.ranks <= row.max_ranks &&
-        request.bytes <= row.up_to_bytes)
-      return row;
+  for (const SelectionRow& row : kTable) {
+    if (row.collective != request.collective || row.reach != request.reach) continue;
+    if (request.ranks < row.min_ranks || request.ranks > row.max_ranks) continue;
+    if (request.bytes > row.up_to_bytes) continue;
+    const Algorithm& algorithm = *algorithm_named(row.algorithm);
+    if (usable(algorithm, request) && fits_slots(algorithm, request)) return row;
+  }
   base::fail(heddleInternalError, "no row of the selection table fits {} of {} bytes by {} ranks",
              base::name_of(request.collective), request.bytes, request.ranks);
 }
@@ -121,19 +155,12 @@ Selection choose(const SelectionRequest& request) {
                request.forced_channels);
   const SelectionRow& row = fitting_row(request);
   Selection selection{algorithm_named(row.algorithm), row.channels, row_text(row)};
-  const auto usable = [&](const Algorithm& algorithm) {
-    return can_do(algorithm, request.shape()) && (algorithm.uneven || !request.uneven);
-  };
-  if (!usable(*selection.algorithm)) {
-    selection.algorithm = algorithm_named(uneven_algorithm(request.collective));
-    selection.why += fmt::format("; {} as that cannot do this call", selection.algorithm->name);
-  }
   if (!request.forced_algorithm.empty() && request.forced_algorithm != "auto") {
     const Algorithm* forced = algorithm_named(request.forced_algorithm);
     if (forced == nullptr)
       base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
                  request.forced_algorithm, known_algorithms());
-    if (usable(*forced)) {
+    if (usable(*forced, request)) {
       selection.algorithm = forced;
       selection.why = fmt::format("{} was asked for", forced->name);
     } else {

@@ -1,4 +1,5 @@
-// Which algorithm an operation runs, and on how many channels: the first row of a table that fits.
+// Which algorithm an operation runs, and on how many channels: the first row of a table that fits
+// and whose algorithm can do it.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +42,8 @@ struct SelectionRequest {
   int forced_channels = 0;                 // 0: by the table
   int root = 0;                            // as in Shape, like the next
   int ranks_per_host = 0;
-  bool uneven = false;  // the blocks have different lengths
+  bool uneven = false;         // the blocks have different lengths
+  std::size_t slot_bytes = 0;  // of a pipe, for the parts of a message; 0: enough for any
 
   Shape shape() const { return {collective, ranks, 1, root, ranks_per_host}; }
 };

@@ -78,6 +78,7 @@ tuner::Pick Planner::pick(const Call& call, std::size_t bytes) {
   asked.root = call.root;
   asked.ranks_per_host = options_.ranks_per_host;
   asked.uneven = call.blocks != nullptr;
+  asked.slot_bytes = options_.slot_bytes;
   request.block_bytes = call.buffers.count * base::size_of(call.buffers.type);
   request.hosts = options_.hosts;
   request.slot_bytes = options_.slot_bytes;

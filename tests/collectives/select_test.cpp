@@ -24,10 +24,20 @@ TEST_CASE("every row names an algorithm that has the collective, and can be reac
     CHECK(algorithm->supports(row.collective));
     CHECK(row.channels >= 1);
     CHECK(row.min_ranks <= row.max_ranks);
-    // Its largest number of ranks and bytes is answered by this very row.
-    const auto selection = choose({row.collective, row.up_to_bytes, row.max_ranks, row.reach});
-    const auto same = choose({row.collective, row.up_to_bytes, row.min_ranks, row.reach});
-    CHECK((selection.algorithm == algorithm || same.algorithm == algorithm));
+    // Its largest number of bytes is answered by this very row for some number of ranks, and with
+    // hosts if it needs them.
+    bool reached = false;
+    for (const int ranks : {row.min_ranks, row.min_ranks + 7, std::min(row.max_ranks, 64)})
+      for (const int ranks_per_host : {0, 4})
+        if (ranks_per_host == 0 || ranks % ranks_per_host == 0)
+          reached |= choose({.collective = row.collective,
+                             .bytes = row.up_to_bytes,
+                             .ranks = ranks,
+                             .reach = row.reach,
+                             .ranks_per_host = ranks_per_host})
+                         .algorithm == algorithm;
+    INFO(base::name_of(row.collective) << " " << row.algorithm << " " << row.min_ranks);
+    CHECK(reached);
   }
 }
 
@@ -46,6 +56,45 @@ TEST_CASE("every request is answered") {
           REQUIRE_FALSE(selection.force_refused);
           REQUIRE_FALSE(selection.why.empty());
         }
+}
+
+TEST_CASE("what the table names can do the call") {
+  for (int c = 0; c < base::kCollectives; ++c)
+    for (const Reach reach : {Reach::local, Reach::fabric})
+      for (const int ranks : {1, 2, 4, 12, 64, 4096})
+        for (const std::size_t bytes :
+             {std::size_t{64}, std::size_t{1} << 18, std::size_t{1} << 30})
+          for (const bool uneven : {false, true}) {
+            const auto collective = static_cast<base::Collective>(c);
+            // An uneven all-reduce or broadcast has no blocks to differ.
+            if (uneven && base::input_blocks(collective, 2) == base::output_blocks(collective, 2) &&
+                collective != base::Collective::all_to_all)
+              continue;
+            const auto selection = choose({.collective = collective,
+                                           .bytes = bytes,
+                                           .ranks = ranks,
+                                           .reach = reach,
+                                           .ranks_per_host = 4,
+                                           .uneven = uneven,
+                                           .slot_bytes = 4096});
+            const Shape shape{collective, ranks, selection.channels, 0, 4};
+            INFO(selection.why << " " << ranks << " " << bytes << " " << uneven);
+            CHECK(can_do(*selection.algorithm, shape));
+            CHECK(selection.algorithm->parts(shape) * 64 <= 4096);
+            if (uneven) CHECK(selection.algorithm->uneven);
+          }
+}
+
+TEST_CASE("hosts that are alike are used, others are not") {
+  const SelectionRequest alike{.collective = kAllReduce,
+                               .bytes = 1 << 26,
+                               .ranks = 16,
+                               .reach = Reach::fabric,
+                               .ranks_per_host = 8};
+  CHECK(choose(alike).algorithm->name == "hierarchical");
+  SelectionRequest unlike = alike;
+  unlike.ranks_per_host = 0;
+  CHECK(choose(unlike).algorithm->name == "ring");
 }
 
 TEST_CASE("large messages of two ranks go by ring, small ones by one-shot") {

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "heddle/version.h"
 #include "heddle_sim_run.hpp"
+#include "heddle_sim_scaling.hpp"
 #include "heddle_sim_text.hpp"
 #include "simulator/trace.hpp"
 
@@ -34,6 +35,10 @@ void run(const tools::SimOptions& options) {
   const topology::Machine machine = tools::sim_machine(options);
   if (options.compare) {
     print(tools::sim_compare(machine, options));
+    return;
+  }
+  if (options.scaling) {
+    tools::sim_scaling(machine, options, print);
     return;
   }
   if (!options.json) print(tools::sim_preamble(machine, options) + tools::sim_header());
@@ -79,6 +84,9 @@ void add_flags(CLI::App& app, tools::SimOptions& options) {
   app.add_flag("--json", options.json, "print JSON");
   app.add_flag("--compare", options.compare,
                "print average and maximum bus bandwidth with 4, 1 and 0 adapters");
+  app.add_flag(
+      "--scaling", options.scaling,
+      "print ring, tree and hierarchical at the largest size, from one host to 16384 ranks");
 }
 
 }  // namespace

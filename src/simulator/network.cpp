@@ -80,6 +80,10 @@ Network::Network(const NetworkOptions& options)
     tiers_.push_back({tier.hosts, from_seconds(tier.latency), Rate(from_below),
                       std::vector<Server>(switches), std::vector<Server>(switches)});
   }
+  beside_.resize(static_cast<std::size_t>(machine_.pci.switches));
+  if (machine_.pci.switches > 0)
+    for (int a = 0; a < model_.count; ++a)
+      beside_[static_cast<std::size_t>(pci_switch_of_adapter(a))].push_back(a);
   if (machine_.software.rail_per_channel)
     for (int a = 0; a < model_.count; ++a) {
       const int groups = std::max(machine_.pci.switches, 1);
@@ -116,16 +120,21 @@ int Network::stripes(double wire_bytes) const {
 }
 
 Network::Flight Network::flight(int from, int to, int channel, double bytes, int stripe) const {
-  const bool by_channel = machine_.software.rail_per_channel;
   // Whole messages of several pipes spread over the adapters as those of several ranks do.
-  const int adapter = by_channel ? channel : stripe + from % ranks_per_host_ + channel;
-  Flight flight{.from = from,
-                .to = to,
-                .channel = channel,
-                .adapter = adapter % model_.count,
-                .bytes = bytes};
+  const int adapter = machine_.software.rail_per_channel
+                          ? adapter_beside(place_of(from, channel), channel)
+                          : (stripe + from % ranks_per_host_ + channel) % model_.count;
+  Flight flight{.from = from, .to = to, .channel = channel, .adapter = adapter, .bytes = bytes};
   flight.stage = model_.staged ? kStage : kSend;
   return flight;
+}
+
+int Network::adapter_beside(const Place& place, int channel) const {
+  if (!beside_.empty()) {
+    const auto& near = beside_[static_cast<std::size_t>(pci_switch_of_rank(place.local))];
+    if (!near.empty()) return near[static_cast<std::size_t>(channel) % near.size()];
+  }
+  return channel % model_.count;
 }
 
 int Network::pci_switch_of_rank(int local) const {

@@ -94,6 +94,7 @@ class Network {
     std::vector<Server> up, down;  // one a switch
   };
 
+  int adapter_beside(const Place& place, int channel) const;
   int pci_switch_of_rank(int local) const;
   int pci_switch_of_adapter(int adapter) const;
   Pci& pci(int host, int index);
@@ -119,7 +120,8 @@ class Network {
   std::vector<Pci> pci_;
   std::vector<Engines> engines_;
   std::vector<Tier> tiers_;
-  std::vector<std::vector<int>> order_;  // by channel mod adapters: local rank of the machine
+  std::vector<std::vector<int>> order_;   // by channel mod adapters: local rank of the machine
+  std::vector<std::vector<int>> beside_;  // by PCI switch: adapters
 };
 
 }  // namespace heddle::simulator

@@ -103,8 +103,9 @@ struct SoftwareModel {
   int slots = 8;
   std::size_t slot_bytes = 256 * 1024;
   double start_time = 0;  // of every operation
-  // Channel c uses adapter c mod count alone and leaves and enters the host at a rank beside it;
-  // else every message is striped over all adapters and all channels have the same order of ranks.
+  // A message uses one adapter, beside the sending rank, and channel c has the ranks of a host in
+  // such an order that a chain enters and leaves it beside adapter c mod count. Else every message
+  // is striped over all adapters and all channels have the same order of ranks.
   bool rail_per_channel = false;
   std::size_t stripe_bytes = 64 * 1024;  // messages up to this go over one adapter
   // Messages of at least this leave from the user's memory without a copy.

@@ -210,23 +210,23 @@ Plan::Plan(const Program& program, std::size_t slot_bytes)
 }
 
 void Plan::bind(PipeTable& pipes) {
-  std::vector<transport::ReceivePipe*> receive_pipes(needs_.size());
+  receive_pipes_.resize(needs_.size());
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     const PipeNeed& need = needs_[i];
     const bool send = need.direction == PipeNeed::Direction::send;
     if (send) {
       send_pipes_[i] = &pipes.to(need.peer, need.channel);
     } else {
-      receive_pipes[i] = &pipes.from(need.peer, need.channel);
+      receive_pipes_[i] = &pipes.from(need.peer, need.channel);
     }
-    const std::size_t bytes = send ? send_pipes_[i]->slot_bytes() : receive_pipes[i]->slot_bytes();
+    const std::size_t bytes = send ? send_pipes_[i]->slot_bytes() : receive_pipes_[i]->slot_bytes();
     HEDDLE_ASSERT(bytes >= slot_bytes_,
                   "pipe {} rank {} on channel {} has slots of {} bytes, need {}",
                   send ? "to" : "from", need.peer, need.channel, bytes, slot_bytes_);
   }
   for (PlannedLane& lane : lanes_) {
     for_each_peer(lane, [&](PlannedEnd& end, bool source) {
-      end.from = source ? receive_pipes[end.need] : nullptr;
+      end.from = source ? receive_pipes_[end.need] : nullptr;
       end.to = send_pipes_[end.need];
     });
   }

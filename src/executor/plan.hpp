@@ -99,6 +99,8 @@ class Plan {
   std::span<const PlannedLane> lanes() const { return lanes_; }
   // The bound pipe of a need whose direction is send, else null.
   transport::SendPipe* send_pipe(std::size_t need) const { return send_pipes_[need]; }
+  // The same for receive.
+  transport::ReceivePipe* receive_pipe(std::size_t need) const { return receive_pipes_[need]; }
 
  private:
   collectives::Shape shape_;
@@ -109,7 +111,8 @@ class Plan {
   bool bound_ = false;
   std::vector<PlannedLane> lanes_;
   std::vector<PipeNeed> needs_;
-  std::vector<transport::SendPipe*> send_pipes_;  // one a need
+  std::vector<transport::SendPipe*> send_pipes_;        // one a need
+  std::vector<transport::ReceivePipe*> receive_pipes_;  // one a need
 };
 
 }  // namespace heddle::executor

@@ -41,7 +41,8 @@ std::size_t output_bytes(const Buffers& buffers, const Plan& plan, std::size_t e
 
 }  // namespace
 
-Execution::Execution(const Plan& plan) : plan_(plan), last_tickets_(plan.needs().size()) {
+Execution::Execution(const Plan& plan)
+    : plan_(plan), signatures_(plan), last_tickets_(plan.needs().size()) {
   HEDDLE_ASSERT(plan.bound(), "rank {}", plan.rank());
   std::size_t sources = 0, destinations = 0, ends = 0;
   for (const PlannedLane& lane : plan.lanes()) {
@@ -76,6 +77,7 @@ void Execution::reset(const Buffers& buffers) {
     cut_ = cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(), plan_.chunk_bytes());
   }
   buffers_ = buffers;
+  signatures_.reset(buffers, element_bytes_);
   rounds_ = most_rounds();
   in_place_ = is_in_place(buffers, plan_, element_bytes_);
   streaming_ = output_bytes(buffers, plan_, element_bytes_) > kStreamingBytes;
@@ -91,6 +93,10 @@ void Execution::reset(const Buffers& buffers) {
 }
 
 Execution::State Execution::advance() {
+  if (signatures_.pending()) {
+    const bool compared = signatures_.advance();
+    if (signatures_.pending()) return compared ? State::moved : State::blocked;
+  }
   bool moved = false;
   for (LaneState& lane : lanes_) {
     if (!lane.finished && run(lane)) moved = true;
@@ -358,6 +364,8 @@ const std::byte* Execution::local_chunk(const PlannedEnd& end, const Chunk& chun
 }
 
 Execution::Wait Execution::wait() const {
+  if (signatures_.pending())
+    return {"the lengths of blocks from", signatures_.waiting_on_rank(), -1, nullptr};
   for (const LaneState& lane : lanes_) {
     if (lane.finished) continue;
     const PlannedMove& move = lane.plan->moves[lane.move];

@@ -14,6 +14,7 @@
 
 #include "base/types.hpp"
 #include "collectives/rounds.hpp"
+#include "executor/host/signatures.hpp"
 #include "executor/plan.hpp"
 
 namespace heddle::executor {
@@ -129,6 +130,7 @@ class Execution {
   Wait wait() const;
 
   const Plan& plan_;
+  Signatures signatures_;
   Buffers buffers_{};
   std::size_t element_bytes_ = 1;
   collectives::Rounds cut_{};  // of equal blocks

@@ -27,6 +27,8 @@ struct Event {
 // line.
 class EventQueue {
  public:
+  explicit EventQueue(std::uint32_t first_order = 0) : order_(first_order) {}
+
   bool empty() const { return heap_.empty(); }
   std::size_t size() const { return heap_.size(); }
 
@@ -70,7 +72,7 @@ class EventQueue {
   }
 
   std::vector<Event> heap_;
-  std::uint32_t order_ = 0;
+  std::uint32_t order_;
 };
 
 }  // namespace heddle::simulator

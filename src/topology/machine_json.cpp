@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -339,9 +340,11 @@ Machine load_machine(const std::string& name_or_path) {
       return parse_machine(preset.json, fmt::format("{}.json", preset.name));
     known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
   }
+  std::string text;
   std::ifstream file(name_or_path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file && !file.eof())
+  const bool readable = file && !std::filesystem::is_directory(name_or_path);
+  if (readable) text.assign(std::istreambuf_iterator<char>(file), {});
+  if (!readable || file.bad())
     base::fail(heddleSystemError, "machine \"{}\" is neither a file that can be read nor one of {}",
                name_or_path, known);
   return parse_machine(text, name_or_path);

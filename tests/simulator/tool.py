@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""heddle-sim from the shell: the table, the summary, JSON, traces, and wrong command lines."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = sys.argv[1]
+P4D = ["all_reduce", "--machine", "p4d.24xlarge", "--hosts", "2"]
+failures = []
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+
+
+def expect(what, condition):
+    if not condition:
+        failures.append(what)
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def table():
+    result = run(*P4D, "--adapters", "4")
+    found = rows(result.stdout)
+    expect("exit status of the table", result.returncode == 0)
+    expect("28 rows", len(found) == 28)
+    expect("sizes 8 to 1 GiB", [int(row[0]) for row in found] == [8 << i for i in range(28)])
+    expect("13 columns, as the benchmarks print", all(len(row) == 13 for row in found))
+    heads = [line for line in result.stdout.splitlines() if line.startswith("#")]
+    expect("marked simulated in its head", "SIMULATED" in heads[0] and "simulated" in heads[5])
+    expect("the average is marked", any("Avg bus" in h and "simulated" in h for h in heads))
+    again = run(*P4D, "--adapters", "4")
+    expect("the same again", again.stdout == result.stdout)
+
+
+def summary():
+    result = run(*P4D, "--compare")
+    expect("three rows, by adapters", [row[0] for row in rows(result.stdout)] == ["4", "1", "0"])
+    expect("published beside simulated", all(len(row) == 7 for row in rows(result.stdout)))
+
+
+def machine_readable(folder):
+    result = run(*P4D, "-b", "1K", "-e", "1M", "-f", "4", "--json")
+    data = json.loads(result.stdout)
+    expect("JSON says simulated", data["simulated"] is True)
+    expect("JSON rows", [row["size"] for row in data["results"]] == [1 << i for i in range(10, 21, 2)])
+    path = folder / "trace.json"
+    result = run(*P4D, "-b", "1M", "-e", "1M", "--trace", str(path))
+    trace = json.loads(path.read_text())
+    spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    names = {event["args"]["name"] for event in trace["traceEvents"]
+             if event["name"] == "thread_name"}
+    expect("a thread for every rank", {f"rank {r} channel 0" for r in range(16)} <= names)
+    expect("a thread for every rail and direction",
+           {f"rail {a} {d}" for a in range(4) for d in ("sends", "receives")} <= names)
+    expect("spans do not overlap", not overlaps(spans))
+    expect("says simulated", "simulated" in path.read_text())
+
+
+def overlaps(spans):
+    last = {}
+    for span in sorted(spans, key=lambda s: s["ts"]):
+        key = span["pid"], span["tid"]
+        if span["ts"] < last.get(key, 0) - 1e-6:
+            return True
+        last[key] = span["ts"] + span["dur"]
+    return False
+
+
+def other_collectives():
+    names = ("all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter",
+             "all_to_all")
+    for name in names:
+        result = run(name, "--machine", "trn1.32xlarge", "-b", "1M", "-e", "4M")
+        expect(f"{name}: three rows", len(rows(result.stdout)) == 3)
+
+
+def scaling():
+    result = run("all_reduce", "--machine", "p4d.24xlarge", "--scaling", "-e", "64K",
+                 "--algorithm", "hierarchical", "--channels", "1")
+    ranks = [int(row[0]) for row in rows(result.stdout)]
+    expect("8 to 16384 ranks", ranks == [8 << i for i in range(12)])
+    expect("marked simulated", "SIMULATED" in result.stdout)
+
+
+def wrong(folder):
+    broken = folder / "broken.json"
+    broken.write_text('{"name": "x",\n "ranks_per_host": 1,\n "rank": {},\n "inner": 5}\n')
+    cases = {
+        ("all_reduce", "--machine", "p9"): "p4d.24xlarge",
+        ("all_reduce", "--machine", str(broken)): "broken.json:",
+        ("all_reduced", "--machine", "p4d.24xlarge"): "all-reduce",
+        (*P4D, "--algorithm", "rnig"): "ring",
+        (*P4D, "--adapters", "5"): "has 4",
+        ("all_reduce", "--machine", "p3.8xlarge", "--adapters", "0"): "host_network",
+        (*P4D, "--trace", str(folder), "-e", "8"): "cannot write",
+    }
+    for arguments, told in cases.items():
+        result = run(*arguments)
+        expect(f"{arguments} fails and says {told}",
+               result.returncode != 0 and told in result.stderr)
+    expect("help", run("--help").returncode == 0 and "--scaling" in run("--help").stdout)
+
+
+with tempfile.TemporaryDirectory() as name:
+    table()
+    summary()
+    machine_readable(pathlib.Path(name))
+    other_collectives()
+    scaling()
+    wrong(pathlib.Path(name))
+for failure in failures:
+    print(f"failed: {failure}")
+sys.exit(1 if failures else 0)

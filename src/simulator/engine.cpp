@@ -213,9 +213,11 @@ Time Engine::work_until(std::uint32_t lane, const CompactMove& move, double byte
                         bytes >= static_cast<double>(job_.machine.software.in_place_bytes);
   for (int i = 0; i < move.peer_destinations; ++i)
     if (!(in_place && pipe(peer[i].pipe).between_hosts)) ++written;
-  const Time busy = move_time_ + reduce_.of(bytes * (sources - 1)) + copy_.of(wire * written);
+  const bool parallel = job_.machine.rank.parallel_channels;
+  const Time busy =
+      (parallel ? 0 : move_time_) + reduce_.of(bytes * (sources - 1)) + copy_.of(wire * written);
   Server& rank = rank_[static_cast<std::size_t>(rank_of(lane))];
-  Time end = std::max(now, rank.free) + busy;
+  Time end = std::max(now + (parallel ? move_time_ : 0), rank.free) + busy;
   rank.free = end;
   end = std::max(end, now + move_time_ + (written > 0 ? lane_rate_.of(wire) : 0));
   for (int i = 0; i < move.peer_destinations; ++i) {

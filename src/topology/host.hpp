@@ -18,7 +18,4 @@ struct Host {
 // not there to tell the namespace. Thread-safe.
 Host this_host(const base::Settings& settings);
 
-// 16 hexadecimal digits that stand for `text`: the same on every machine and in every version.
-std::string short_hash(std::string_view text);
-
 }  // namespace heddle::topology

@@ -21,6 +21,8 @@ struct RankModel {
   double reduce_bandwidth = 0;  // bytes of one source added to another
   double lane_bandwidth = 0;    // bytes of one channel's moves; 0 means as fast as the rank
   double move_time = 0;         // each move, whatever its size
+  // Channels run side by side, as thread blocks do; else one thread runs them by turns.
+  bool parallel_channels = false;
 };
 
 // Between the ranks of one host.

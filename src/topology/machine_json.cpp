@@ -219,6 +219,7 @@ void read_machine(Reader& json, File& file, Machine& machine) {
     rank.number("reduce_bandwidth_gb_per_s", machine.rank.reduce_bandwidth, kGiga);
     rank.number("lane_bandwidth_gb_per_s", machine.rank.lane_bandwidth, kGiga);
     rank.number("move_us", machine.rank.move_time, kMicro);
+    rank.truth("parallel_channels", machine.rank.parallel_channels);
   });
   json.object("inner", [&](Reader& inner) { read_inner(inner, file, machine.inner); });
   json.object("pci", [&](Reader& pci) {
@@ -360,7 +361,8 @@ std::string machine_json(const Machine& machine) {
   json["rank"] = {{"copy_bandwidth_gb_per_s", machine.rank.copy_bandwidth / kGiga},
                   {"reduce_bandwidth_gb_per_s", machine.rank.reduce_bandwidth / kGiga},
                   {"lane_bandwidth_gb_per_s", machine.rank.lane_bandwidth / kGiga},
-                  {"move_us", machine.rank.move_time / kMicro}};
+                  {"move_us", machine.rank.move_time / kMicro},
+                  {"parallel_channels", machine.rank.parallel_channels}};
   json["inner"] = {{"kind", inner.kind == InnerLink::Kind::bus ? "bus" : "ports"},
                    {"bandwidth_gb_per_s", inner.bandwidth / kGiga},
                    {"latency_us", inner.latency / kMicro},

@@ -1,7 +1,8 @@
 #include "topology/system_files.hpp"
 
-#include <charconv>
 #include <fstream>
+
+#include "base/text.hpp"
 
 namespace heddle::topology {
 
@@ -22,8 +23,7 @@ std::vector<std::string> all_lines(const std::string& path) {
 long number_in(const std::string& path, long otherwise) {
   const std::string line = first_line(path);
   long value = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-  return error == std::errc{} && end == line.data() + line.size() ? value : otherwise;
+  return base::parse_number(line, value) ? value : otherwise;
 }
 
 }  // namespace heddle::topology

@@ -2,71 +2,112 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-#include <deque>
-#include <memory>
-#include <mutex>
+#include <optional>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
 namespace heddle::test {
 namespace {
 
-constexpr std::size_t kZone = 64;
-constexpr auto kZoneByte = std::byte{0xa5};
+using base::Collective;
 
-class RedZoned {
- public:
-  RedZoned(std::size_t bytes, std::size_t misaligned)
-      : bytes_(bytes), storage_(bytes + 2 * kZone + 64 + misaligned, kZoneByte) {
-    const auto address = reinterpret_cast<std::uintptr_t>(storage_.data()) + kZone;
-    begin_ = kZone + (64 - address % 64) % 64 + misaligned;
-  }
-  std::byte* data() { return storage_.data() + begin_; }
-  bool intact() const {
-    const auto is_zone = [](std::byte byte) { return byte == kZoneByte; };
-    const auto begin = storage_.begin() + static_cast<std::ptrdiff_t>(begin_);
-    return std::all_of(storage_.begin(), begin, is_zone) &&
-           std::all_of(begin + static_cast<std::ptrdiff_t>(bytes_), storage_.end(), is_zone);
+// The counts of one side, with displacements where the blocks do not follow each other.
+Blocks blocks_of(const std::vector<std::size_t>& counts,
+                 const std::vector<std::size_t>& displacements, const Placing& placing) {
+  if (placing.gap == 0) return Blocks(counts);
+  return Blocks(counts, displacements);
+}
+
+std::vector<std::size_t> counts_of_all(const Model& model) {
+  std::vector<std::size_t> counts;
+  for (int rank = 0; rank < model.operation().ranks; ++rank)
+    counts.push_back(model.output_counts(rank).at(0));
+  return counts;
+}
+
+// The call itself: `operate.NAME(arguments)` for what the operation is.
+struct Invocation {
+  Communicator& communicator;
+  const Model& model;
+  const Operands& operands;
+  const Placing& placing;
+
+  ReduceOp op(const std::optional<PreScaledSum>& sum) const {
+    if (sum) return ReduceOp(*sum);
+    return ReduceOp(static_cast<Op>(model.operation().op));
   }
 
- private:
-  std::size_t bytes_;
-  std::vector<std::byte> storage_;
-  std::size_t begin_;
+  void uneven(const ReduceOp& op) const {
+    const Operation& o = model.operation();
+    const Blocks sends = blocks_of(operands.send_counts(), operands.send_displacements(), placing);
+    const Blocks receives =
+        blocks_of(operands.receive_counts(), operands.receive_displacements(), placing);
+    if (o.collective == Collective::all_gather)
+      return communicator.all_gather_v(operands.send(), operands.receive(), receives, o.type);
+    if (o.collective == Collective::reduce_scatter)
+      return communicator.reduce_scatter_v(operands.send(), operands.receive(),
+                                           counts_of_all(model), o.type, op);
+    expect(o.collective == Collective::all_to_all, "there is no form with different lengths");
+    communicator.all_to_all_v(operands.send(), sends, operands.receive(), receives, o.type);
+  }
+
+  void even(const ReduceOp& op) const {
+    const Operation& o = model.operation();
+    const void* send = operands.send();
+    void* receive = operands.receive();
+    switch (o.collective) {
+      case Collective::all_reduce:
+        return communicator.all_reduce(send, receive, o.count, o.type, op);
+      case Collective::all_gather: return communicator.all_gather(send, receive, o.count, o.type);
+      case Collective::reduce_scatter:
+        return communicator.reduce_scatter(send, receive, o.count, o.type, op);
+      case Collective::broadcast:
+        return communicator.broadcast(send, receive, o.count, o.type, o.root);
+      case Collective::reduce:
+        return communicator.reduce(send, receive, o.count, o.type, op, o.root);
+      case Collective::gather: return communicator.gather(send, receive, o.count, o.type, o.root);
+      case Collective::scatter: return communicator.scatter(send, receive, o.count, o.type, o.root);
+      case Collective::all_to_all: return communicator.all_to_all(send, receive, o.count, o.type);
+    }
+  }
+
+  Work uneven_async(const ReduceOp& op) const {
+    const Operation& o = model.operation();
+    const Blocks sends = blocks_of(operands.send_counts(), operands.send_displacements(), placing);
+    const Blocks receives =
+        blocks_of(operands.receive_counts(), operands.receive_displacements(), placing);
+    if (o.collective == Collective::all_gather)
+      return communicator.all_gather_v_async(operands.send(), operands.receive(), receives, o.type);
+    if (o.collective == Collective::reduce_scatter)
+      return communicator.reduce_scatter_v_async(operands.send(), operands.receive(),
+                                                 counts_of_all(model), o.type, op);
+    expect(o.collective == Collective::all_to_all, "there is no form with different lengths");
+    return communicator.all_to_all_v_async(operands.send(), sends, operands.receive(), receives,
+                                           o.type);
+  }
+
+  Work even_async(const ReduceOp& op) const {
+    const Operation& o = model.operation();
+    const void* send = operands.send();
+    void* receive = operands.receive();
+    switch (o.collective) {
+      case Collective::all_reduce:
+        return communicator.all_reduce_async(send, receive, o.count, o.type, op);
+      case Collective::all_gather:
+        return communicator.all_gather_async(send, receive, o.count, o.type);
+      case Collective::reduce_scatter:
+        return communicator.reduce_scatter_async(send, receive, o.count, o.type, op);
+      case Collective::broadcast:
+        return communicator.broadcast_async(send, receive, o.count, o.type, o.root);
+      case Collective::reduce:
+        return communicator.reduce_async(send, receive, o.count, o.type, op, o.root);
+      case Collective::gather:
+        return communicator.gather_async(send, receive, o.count, o.type, o.root);
+      case Collective::scatter:
+        return communicator.scatter_async(send, receive, o.count, o.type, o.root);
+      default: return communicator.all_to_all_async(send, receive, o.count, o.type);
+    }
+  }
 };
-
-bool same(const Operation& a, const Operation& b) {
-  return a.collective == b.collective && a.type == b.type && a.op == b.op && a.ranks == b.ranks &&
-         a.count == b.count;
-}
-
-// The model of an operation, made once for the ranks that are threads of this process: a model
-// costs more than the operation, and all ranks check the same few at a time.
-std::shared_ptr<const Model> shared_model(const Operation& operation) {
-  static std::mutex mutex;
-  static std::deque<std::pair<Operation, std::shared_ptr<const Model>>> recent;
-  constexpr std::size_t kKept = 4;  // ranks are rarely further apart
-  const std::lock_guard lock(mutex);
-  for (const auto& [known, model] : recent)
-    if (same(known, operation)) return model;
-  if (recent.size() == kKept) recent.pop_front();
-  return recent.emplace_back(operation, std::make_shared<const Model>(operation)).second;
-}
-
-void call(Communicator& communicator, const Operation& operation, const void* send, void* receive) {
-  const auto op = static_cast<Op>(operation.op);
-  switch (operation.collective) {
-    case base::Collective::all_reduce:
-      return communicator.all_reduce(send, receive, operation.count, operation.type, op);
-    case base::Collective::all_gather:
-      return communicator.all_gather(send, receive, operation.count, operation.type);
-    case base::Collective::reduce_scatter:
-      return communicator.reduce_scatter(send, receive, operation.count, operation.type, op);
-  }
-}
 
 }  // namespace
 
@@ -74,34 +115,31 @@ void expect(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what);
 }
 
-void check_operation(Communicator& communicator, const Operation& operation, bool in_place,
-                     std::size_t misaligned) {
-  const int rank = communicator.rank();
-  const std::size_t element = base::size_of(operation.type);
-  const auto blocks = [&](int count) { return static_cast<std::size_t>(count) * operation.count; };
-  const std::size_t inputs = blocks(base::input_blocks(operation.collective, operation.ranks));
-  const std::size_t outputs = blocks(base::output_blocks(operation.collective, operation.ranks));
-  const std::size_t own = static_cast<std::size_t>(rank) * operation.count * element;
-  RedZoned first(std::max(inputs, in_place ? outputs : 0) * element, misaligned);
-  RedZoned second(in_place ? 0 : outputs * element, misaligned);
-  std::byte* send = first.data();
-  std::byte* receive = second.data();
-  if (in_place) {
-    receive = first.data();
-    if (operation.collective == base::Collective::all_gather) send += own;
-    if (operation.collective == base::Collective::reduce_scatter) receive += own;
-  }
+void check_operation(Communicator& communicator, const Operation& operation, const Placing& placing,
+                     Calls calls) {
   const auto model = shared_model(operation);
-  const auto input = model->input(rank);
-  if (!input.empty()) std::memcpy(send, input.data(), input.size());
-  call(communicator, operation, send, receive);
-  const std::string wrong = model->wrong(rank, receive);
+  const int rank = communicator.rank();
+  const Operands operands(model, rank, placing);
+  std::optional<PreScaledSum> sum;
+  if (operation.scaled)
+    sum.emplace(communicator.pre_scaled_sum(model->scale(rank).data(), operation.type));
+  const Invocation invocation{communicator, *model, operands, placing};
+  const ReduceOp op = invocation.op(sum);
+  if (calls == Calls::blocking) {
+    operation.uneven ? invocation.uneven(op) : invocation.even(op);
+  } else {
+    Work work = operation.uneven ? invocation.uneven_async(op) : invocation.even_async(op);
+    sum.reset();  // an operation under way keeps its scalar
+    work.wait();
+  }
+  const std::string wrong = operands.wrong();
   if (!wrong.empty())
-    expect(false, fmt::format("{} of {} ranks, {} {}, {} elements, {}: {}",
-                              base::name_of(operation.collective), operation.ranks,
+    expect(false, fmt::format("{} of {} ranks, root {}, {} {}{}, {} elements{}, {}: {}",
+                              base::name_of(operation.collective), operation.ranks, operation.root,
                               base::name_of(operation.type), base::name_of(operation.op),
-                              operation.count, in_place ? "in place" : "out of place", wrong));
-  expect(first.intact() && second.intact(), "a red zone was written");
+                              operation.scaled ? " scaled" : "", operation.count,
+                              operation.uneven ? " at most" : "",
+                              placing.in_place ? "in place" : "out of place", wrong));
 }
 
 }  // namespace heddle::test

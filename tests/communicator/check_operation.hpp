@@ -5,16 +5,21 @@
 #include <string>
 
 #include "heddle/heddle.hpp"
-#include "model.hpp"
+#include "operands.hpp"
 
 namespace heddle::test {
 
 // Throws what is wrong; Catch's own assertions are not for several threads at once.
 void expect(bool condition, const std::string& what);
 
-// One operation of this rank with fresh buffers, `misaligned` bytes off an aligned address, between
-// red zones, checked element by element against the plain model. Fails like expect().
-void check_operation(Communicator& communicator, const Operation& operation, bool in_place,
-                     std::size_t misaligned = 0);
+// One operation of this rank, by the calls that block or by a work. The buffers are as Operands
+// says and must come out right. Blocks of different lengths use the v-forms, and displacements
+// where there are gaps. Fails like expect().
+enum class Calls { blocking, asynchronous };
+void check_operation(Communicator& communicator, const Operation& operation, const Placing& placing,
+                     Calls calls = Calls::blocking);
+inline void check_operation(Communicator& communicator, const Operation& operation, bool in_place) {
+  check_operation(communicator, operation, Placing{.in_place = in_place});
+}
 
 }  // namespace heddle::test

@@ -105,8 +105,8 @@ TEST_CASE("buffers need not be aligned") {
     for (const std::size_t misaligned : {1, 2, 3, 4, 8, 63})
       for (const auto collective : kCollectives)
         for (const bool in_place : {false, true})
-          check_operation(communicator, {collective, heddleFloat64, heddleProd, 3, 1009}, in_place,
-                          misaligned);
+          check_operation(communicator, {collective, heddleFloat64, heddleProd, 3, 1009},
+                          {in_place, misaligned});
   });
 }
 

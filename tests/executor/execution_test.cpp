@@ -58,7 +58,7 @@ TEST_CASE("a blocked execution names whom it waits for") {
 
 TEST_CASE("a deadlocked schedule is blocked, not looping") {
   World world(tiny(stuck_lane), two_ranks(1), {});
-  const std::string wrong = world.run(floats(1), false, 0, stepped(1));
+  const std::string wrong = world.run(floats(1), {}, stepped(1));
   REQUIRE_THAT(wrong,
                Catch::Contains("rank 0 waits for data from rank 1 on channel 0, round 1 of 1, "
                                "move 1"));
@@ -85,19 +85,19 @@ TEST_CASE(
     "sends in place: nothing is copied, and buffers stay busy until the tickets are through") {
   World world(tiny(fan_lane), two_ranks(1), {.zero_copy = true, .reluctant = true, .seed = 5});
   for (std::uint32_t seed = 1; seed < 50; ++seed) {
-    REQUIRE(world.run(floats(5000), seed % 2 == 0, 0, stepped(seed)) == "");
+    REQUIRE(world.run(floats(5000), {.in_place = seed % 2 == 0}, stepped(seed)) == "");
   }
   REQUIRE(world.sent_in_place() > 0);
   REQUIRE(world.sent_in_place() < world.messages());  // the pipe refused some: those were copied
   World willing(tiny(fan_lane), two_ranks(1), {.zero_copy = true});
-  REQUIRE(willing.run(floats(5000), true, 0, stepped(1)) == "");
+  REQUIRE(willing.run(floats(5000), {.in_place = true}, stepped(1)) == "");
   REQUIRE(willing.sent_in_place() == willing.messages());
 }
 
 TEST_CASE("an operation in place waits for the sends that its results would overwrite") {
   World world(tiny(exchange_lane), two_ranks(2), {.zero_copy = true, .reluctant = true, .seed = 9});
   for (std::uint32_t seed = 1; seed < 200; ++seed) {
-    REQUIRE(world.run(floats(3000), true, 0, stepped(seed)) == "");
+    REQUIRE(world.run(floats(3000), {.in_place = true}, stepped(seed)) == "");
   }
   REQUIRE(world.sent_in_place() > 0);
 }
@@ -183,8 +183,8 @@ TEST_CASE("outputs past the caches are written around them, with the same result
   // Over kStreamingBytes; the wires are wide enough that it takes few rounds.
   World world(tiny(fan_lane), two_ranks(2), {.slot_bytes = std::size_t{1} << 20});
   const std::size_t count = Execution::kStreamingBytes / sizeof(float) + 1009;
-  REQUIRE(world.run(floats(count), false, 1, stepped(3)) == "");
-  REQUIRE(world.run(floats(count), true, 0, stepped(4)) == "");
+  REQUIRE(world.run(floats(count), {.misaligned = 1}, stepped(3)) == "");
+  REQUIRE(world.run(floats(count), {.in_place = true}, stepped(4)) == "");
 }
 
 TEST_CASE("a turn is bounded, so that others get theirs") {

@@ -5,57 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "elements.hpp"
 
 namespace heddle::test {
-
 namespace {
 
-template <typename T>
-void put(double value, std::byte* at) {
-  const T typed = static_cast<T>(value);
-  std::memcpy(at, &typed, sizeof typed);
-}
-
-template <typename T>
-double get(const std::byte* at) {
-  T typed;
-  std::memcpy(&typed, at, sizeof typed);
-  return static_cast<double>(typed);
-}
-
-// A 16-bit float with `fraction` bits after the point; normal numbers alone, cut off
-// to what it holds.
-void put16(double value, int fraction, std::byte* at) {
-  int exponent = 0;
-  const double mantissa = std::frexp(std::abs(value), &exponent);  // in [0.5, 1)
-  unsigned bits = std::signbit(value) ? 0x8000U : 0U;
-  if (value != 0) {
-    const int bias = (1 << (14 - fraction)) - 1;
-    bits |= static_cast<unsigned>(exponent - 1 + bias) << fraction;
-    bits |= static_cast<unsigned>(std::ldexp(mantissa * 2 - 1, fraction));
-  }
-  put<std::uint16_t>(bits, at);
-}
-
-double get16(const std::byte* at, int fraction) {
-  const auto bits = static_cast<unsigned>(get<std::uint16_t>(at));
-  const int bias = (1 << (14 - fraction)) - 1;
-  const unsigned exponent = (bits & 0x7FFFU) >> fraction;
-  const double part = std::ldexp(bits & ((1U << fraction) - 1), -fraction);
-  const double value = exponent == 0 ? std::ldexp(part, 1 - bias)
-                                     : std::ldexp(1 + part, static_cast<int>(exponent) - bias);
-  return (bits & 0x8000U) != 0 ? -value : value;
-}
-
-bool is_signed(base::DataType type) {
-  return type != heddleUint8 && type != heddleUint32 && type != heddleUint64;
-}
-
-bool is_float(base::DataType type) {
-  return type == heddleFloat16 || type == heddleBfloat16 || type == heddleFloat32 ||
-         type == heddleFloat64;
-}
+using base::Collective;
 
 // Such that eight of them add up to a number that the type holds exactly.
 std::uint64_t value_range(base::DataType type) {
@@ -64,7 +22,20 @@ std::uint64_t value_range(base::DataType type) {
     case heddleUint8:
     case heddleBfloat16: return 30;
     case heddleFloat16: return 200;
+    case heddleFloat8e4m3: return 3;
+    case heddleFloat8e5m2: return 2;
     default: return 100'000;
+  }
+}
+
+// Such that the type holds each of them, where nothing is added.
+std::uint64_t lone_value_range(base::DataType type) {
+  switch (type) {
+    case heddleInt8: return 128;
+    case heddleUint8: return 256;
+    case heddleFloat8e4m3: return 17;
+    case heddleFloat8e5m2: return 9;
+    default: return value_range(type);
   }
 }
 
@@ -77,117 +48,161 @@ double combine(base::RedOp op, double a, double b) {
   }
 }
 
-// Element `index` of a rank's whole input.
-double input_value(const Operation& operation, int rank, std::size_t index) {
-  if (base::reduces(operation.collective) && operation.op == heddleProd) {
-    // Powers of two of which at most two of eight ranks have one at a place; int8 holds four.
-    const double sign = is_signed(operation.type) && (index / 7 + rank) % 3 == 0 ? -1 : 1;
-    return sign * ((index + static_cast<std::size_t>(rank)) % 4 == 0 ? 2 : 1);
-  }
-  // Weyl steps by two odd constants: neighbours and ranks differ.
-  const std::uint64_t mixed = (index + 1) * 0x9E3779B97F4A7C15U + (rank + 1) * 0xBF58476D1CE4E5B9U;
-  const std::uint64_t range = value_range(operation.type);
-  const auto value = static_cast<double>((mixed >> 32) % range);
-  const bool order = operation.op == heddleMin || operation.op == heddleMax;
-  return order && is_signed(operation.type) ? value - static_cast<double>(range / 2) : value;
-}
-
-void encode(base::DataType type, double value, std::byte* at) {
-  switch (type) {
-    case heddleInt8: return put<std::int8_t>(value, at);
-    case heddleUint8: return put<std::uint8_t>(value, at);
-    case heddleInt32: return put<std::int32_t>(value, at);
-    case heddleUint32: return put<std::uint32_t>(value, at);
-    case heddleInt64: return put<std::int64_t>(value, at);
-    case heddleUint64: return put<std::uint64_t>(value, at);
-    case heddleFloat16: return put16(value, 10, at);
-    case heddleBfloat16: return put16(value, 7, at);
-    case heddleFloat32: return put<float>(value, at);
-    default: return put<double>(value, at);
-  }
-}
-
-double decode(base::DataType type, const std::byte* at) {
-  switch (type) {
-    case heddleInt8: return get<std::int8_t>(at);
-    case heddleUint8: return get<std::uint8_t>(at);
-    case heddleInt32: return get<std::int32_t>(at);
-    case heddleUint32: return get<std::uint32_t>(at);
-    case heddleInt64: return get<std::int64_t>(at);
-    case heddleUint64: return get<std::uint64_t>(at);
-    case heddleFloat16: return get16(at, 10);
-    case heddleBfloat16: return get16(at, 7);
-    case heddleFloat32: return get<float>(at);
-    default: return get<double>(at);
-  }
-}
-
 // Whether `got` is `expected`, up to the one rounding that an average of floats has.
 bool agrees(const Operation& operation, double got, double expected) {
   const bool rounds =
       base::reduces(operation.collective) && operation.op == heddleAvg && is_float(operation.type);
   if (!rounds) return got == expected;
-  const int digits = operation.type == heddleFloat16    ? 11
-                     : operation.type == heddleBfloat16 ? 8
-                     : operation.type == heddleFloat32  ? 24
-                                                        : 53;
   // Two units in the last place: the expected value is cut off, and a division may be a
   // multiplication by the reciprocal.
-  return std::abs(got - expected) <= std::ldexp(std::abs(expected), 2 - digits);
+  return std::abs(got - expected) <=
+         std::ldexp(std::abs(expected), 2 - significant_bits(operation.type));
 }
 
-// Element `index` of what all ranks get together (reduce-scatter) or each gets.
-double output_value(const Operation& operation, std::size_t index) {
-  if (operation.collective == base::Collective::all_gather) {
-    const auto block = static_cast<int>(index / operation.count);
-    return input_value(operation, block, index % operation.count);
-  }
-  double result = input_value(operation, 0, index);
-  for (int rank = 1; rank < operation.ranks; ++rank) {
-    result = combine(operation.op, result, input_value(operation, rank, index));
-  }
-  if (operation.op != heddleAvg) return result;
-  return is_float(operation.type) ? result / operation.ranks : std::trunc(result / operation.ranks);
+std::size_t sum(const std::vector<std::size_t>& counts) {
+  std::size_t total = 0;
+  for (const std::size_t count : counts) total += count;
+  return total;
 }
 
 }  // namespace
 
-Model::Model(const Operation& operation) : operation_(operation) {
-  const auto ranks = static_cast<std::size_t>(operation.ranks);
-  const std::size_t size = base::size_of(operation.type);
-  const auto elements = [&](int blocks) {
-    return static_cast<std::size_t>(blocks) * operation.count;
-  };
-  const std::size_t inputs = elements(base::input_blocks(operation.collective, operation.ranks));
-  const std::size_t outputs = elements(base::output_blocks(operation.collective, operation.ranks));
-  output_bytes_ = outputs * size;
-  for (int rank = 0; rank < operation.ranks; ++rank) {
-    std::vector<std::byte>& input = inputs_.emplace_back(inputs * size);
-    for (std::size_t i = 0; i < inputs; ++i) {
-      encode(operation.type, input_value(operation, rank, i), input.data() + i * size);
-    }
-  }
-  const bool scatters = operation.collective == base::Collective::reduce_scatter;
-  outputs_.resize(output_bytes_ * (scatters ? ranks : 1));
-  for (std::size_t i = 0; i < outputs_.size() / size; ++i) {
-    encode(operation.type, output_value(operation, i), outputs_.data() + i * size);
+std::size_t uneven_count(std::size_t longest, int from, int to) {
+  switch ((from + 3 * to) % 4) {
+    case 0: return longest / 2;
+    case 1: return longest;
+    case 2: return 0;
+    default: return std::min<std::size_t>(longest, 1);
   }
 }
 
-std::string Model::wrong(int rank, const std::byte* output) const {
-  const bool scatters = operation_.collective == base::Collective::reduce_scatter;
-  const std::byte* expected =
-      outputs_.data() + (scatters ? static_cast<std::size_t>(rank) * output_bytes_ : 0);
-  if (std::equal(output, output + output_bytes_, expected)) return "";
+namespace {
+
+bool spreads(Collective collective) { return base::input_blocks(collective, 2) > 1; }
+bool collects(Collective collective) { return base::output_blocks(collective, 2) > 1; }
+
+}  // namespace
+
+// Elements that a rank's contribution has for `to`, or of `from` in a result.
+std::size_t Model::count_of(int from, int to) const {
+  const Collective collective = operation_.collective;
+  if (!operation_.uneven || !(spreads(collective) || collects(collective))) return operation_.count;
+  return uneven_count(operation_.count, collects(collective) ? from : 0,
+                      spreads(collective) ? to : 0);
+}
+
+std::vector<std::size_t> Model::input_counts(int rank) const {
+  const auto& [collective, type, op, ranks, count, root, uneven, scaled] = operation_;
+  std::vector<std::size_t> counts;
+  for (int to = 0; to < base::input_blocks(collective, ranks, rank, root); ++to)
+    counts.push_back(count_of(rank, to));
+  return counts;
+}
+
+std::vector<std::size_t> Model::output_counts(int rank) const {
+  const auto& [collective, type, op, ranks, count, root, uneven, scaled] = operation_;
+  std::vector<std::size_t> counts;
+  for (int from = 0; from < base::output_blocks(collective, ranks, rank, root); ++from)
+    counts.push_back(count_of(from, rank));
+  return counts;
+}
+
+// What makes every partial sum exact also in the types that hold few numbers.
+double Model::scale_value(int rank) const {
+  if (value_range(operation_.type) > 1000) return rank + 2;
+  constexpr double kScales[] = {2, 0, 1, 1};  // of four ranks in a row: 4 in all
+  return kScales[rank % 4];
+}
+
+double Model::input_value(int rank, int block, std::size_t index) const {
+  const auto at = static_cast<std::size_t>(block) * operation_.count + index;
+  const bool reduces = base::reduces(operation_.collective);
+  if (reduces && operation_.op == heddleProd) {
+    // Powers of two of which at most two of eight ranks have one at a place; int8 holds four.
+    const double sign = is_signed(operation_.type) && (at / 7 + rank) % 3 == 0 ? -1 : 1;
+    return sign * ((at + static_cast<std::size_t>(rank)) % 4 == 0 ? 2 : 1);
+  }
+  // Weyl steps by two odd constants: neighbours and ranks differ.
+  const std::uint64_t mixed = (at + 1) * 0x9E3779B97F4A7C15U + (rank + 1) * 0xBF58476D1CE4E5B9U;
+  const std::uint64_t range =
+      reduces ? value_range(operation_.type) : lone_value_range(operation_.type);
+  const auto value = static_cast<double>((mixed >> 32) % range);
+  const bool order = operation_.op == heddleMin || operation_.op == heddleMax;
+  return order && is_signed(operation_.type) ? value - static_cast<double>(range / 2) : value;
+}
+
+double Model::output_value(int rank, int block, std::size_t index) const {
+  switch (operation_.collective) {
+    case Collective::all_gather:
+    case Collective::gather: return input_value(block, 0, index);
+    case Collective::broadcast: return input_value(operation_.root, 0, index);
+    case Collective::scatter: return input_value(operation_.root, rank, index);
+    case Collective::all_to_all: return input_value(block, rank, index);
+    default: break;
+  }
+  const int part = operation_.collective == Collective::reduce_scatter ? rank : 0;
+  const auto contribution = [&](int from) {
+    return input_value(from, part, index) * (operation_.scaled ? scale_value(from) : 1);
+  };
+  double result = contribution(0);
+  for (int from = 1; from < operation_.ranks; ++from)
+    result = combine(operation_.op, result, contribution(from));
+  if (operation_.op != heddleAvg) return result;
+  return is_float(operation_.type) ? result / operation_.ranks
+                                   : std::trunc(result / operation_.ranks);
+}
+
+Model::Model(const Operation& operation)
+    : operation_(operation), alike_(!spreads(operation.collective)) {
+  const std::size_t size = base::size_of(operation.type);
+  const auto fill = [&](const std::vector<std::size_t>& counts, const auto& value) {
+    std::vector<std::byte> bytes(sum(counts) * size);
+    std::byte* at = bytes.data();
+    for (std::size_t block = 0; block < counts.size(); ++block)
+      for (std::size_t i = 0; i < counts[block]; ++i, at += size)
+        encode(operation.type, value(static_cast<int>(block), i), at);
+    return bytes;
+  };
+  for (int rank = 0; rank < operation.ranks; ++rank) {
+    inputs_.push_back(fill(input_counts(rank),
+                           [&](int block, std::size_t i) { return input_value(rank, block, i); }));
+    encode(operation.type, scale_value(rank), scales_.emplace_back(size).data());
+  }
+  for (int rank = 0; rank < operation.ranks; ++rank) {
+    const int who = alike_ && base::has_root(operation.collective) ? operation.root : rank;
+    outputs_.push_back(fill(output_counts(who),
+                            [&](int block, std::size_t i) { return output_value(who, block, i); }));
+    if (alike_) break;
+  }
+}
+
+std::span<const std::byte> Model::output(int rank) const {
+  return outputs_[alike_ ? 0 : static_cast<std::size_t>(rank)];
+}
+
+std::string Model::wrong(int rank, std::size_t first, std::span<const std::byte> data) const {
   const std::size_t size = base::size_of(operation_.type);
-  for (std::size_t at = 0; at < output_bytes_; at += size) {
-    const double got = decode(operation_.type, output + at);
-    const double want = decode(operation_.type, expected + at);
-    if (!agrees(operation_, got, want)) {
-      return fmt::format("rank {}: output[{}] is {}, must be {}", rank, at / size, got, want);
-    }
+  const auto expected = output(rank).subspan(first * size, data.size());
+  if (std::equal(data.begin(), data.end(), expected.begin())) return "";
+  for (std::size_t at = 0; at < data.size(); at += size) {
+    const double got = decode(operation_.type, data.data() + at);
+    const double want = decode(operation_.type, expected.data() + at);
+    if (!agrees(operation_, got, want))
+      return fmt::format("rank {}: output[{}] is {}, must be {}", rank, first + at / size, got,
+                         want);
   }
   return "";
+}
+
+std::shared_ptr<const Model> shared_model(const Operation& operation) {
+  static std::mutex mutex;
+  static std::deque<std::shared_ptr<const Model>> recent;
+  constexpr std::size_t kKept = 4;  // ranks that are threads are rarely further apart
+  const std::lock_guard lock(mutex);
+  for (const auto& model : recent)
+    if (model->operation() == operation) return model;
+  if (recent.size() == kKept) recent.pop_front();
+  return recent.emplace_back(std::make_shared<const Model>(operation));
 }
 
 }  // namespace heddle::test

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <random>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "transport/pipe.hpp"
@@ -50,7 +52,8 @@ class Wire final : public transport::SendPipe, public transport::ReceivePipe {
   void commit(std::size_t bytes) override {
     const std::lock_guard lock(mutex_);
     require(acquired_ == bytes, "commit of what was not acquired");
-    messages_[committed_++ % messages_.size()] = {nullptr, bytes};
+    messages_[committed_ % messages_.size()] = {nullptr, bytes, hash_of(committed_, bytes)};
+    ++committed_;
     acquired_ = 0;
   }
 
@@ -60,7 +63,7 @@ class Wire final : public transport::SendPipe, public transport::ReceivePipe {
     require(bytes >= 1 && bytes <= options_.slot_bytes, "send_from of a size that no slot has");
     require(acquired_ == 0, "send_from between acquire and commit");
     if (not_yet() || full()) return std::nullopt;
-    messages_[committed_++ % messages_.size()] = {data, bytes};
+    messages_[committed_++ % messages_.size()] = {data, bytes, 0};
     ++sent_in_place_;
     return committed_;
   }
@@ -88,6 +91,9 @@ class Wire final : public transport::SendPipe, public transport::ReceivePipe {
   void release() override {
     const std::lock_guard lock(mutex_);
     require(peeked_, "release of what was not peeked");
+    const Message& message = messages_[released_ % messages_.size()];
+    require(hash_of(released_, message.bytes) == message.hash,
+            "a slot was written after its commit");
     std::memset(slot(released_), 0xDD, options_.slot_bytes);
     ++released_;
     peeked_ = false;
@@ -112,6 +118,7 @@ class Wire final : public transport::SendPipe, public transport::ReceivePipe {
   struct Message {
     const std::byte* from;  // the sender's memory, null when the slot has it
     std::size_t bytes;
+    std::size_t hash;  // of what the slot holds
   };
 
   std::byte* slot(std::uint64_t message) {
@@ -119,9 +126,16 @@ class Wire final : public transport::SendPipe, public transport::ReceivePipe {
   }
   bool full() const { return committed_ - released_ == messages_.size(); }
   bool not_yet() { return options_.reluctant && random_() % 3 == 0; }
+  std::size_t hash_of(std::uint64_t message, std::size_t bytes) {
+    const auto* const text = reinterpret_cast<const char*>(slot(message));
+    return std::hash<std::string_view>{}({text, bytes});
+  }
   void deliver() {
-    const Message& message = messages_[delivered_ % messages_.size()];
-    if (message.from != nullptr) std::memcpy(slot(delivered_), message.from, message.bytes);
+    Message& message = messages_[delivered_ % messages_.size()];
+    if (message.from != nullptr) {
+      std::memcpy(slot(delivered_), message.from, message.bytes);
+      message.hash = hash_of(delivered_, message.bytes);
+    }
     ++delivered_;
   }
 

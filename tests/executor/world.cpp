@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <random>
 #include <thread>
 
@@ -12,87 +11,16 @@ namespace heddle::test {
 
 namespace {
 
-constexpr std::size_t kRedZone = 128;  // bytes
-constexpr std::byte kRed{0xA5};
-constexpr std::byte kUnwritten{0xCD};
-
-// Memory between red zones, off alignment as told.
-class Buffer {
- public:
-  Buffer(std::size_t bytes, std::size_t misaligned)
-      : memory_(bytes + 2 * kRedZone + misaligned, kRed),
-        begin_(kRedZone + misaligned),
-        bytes_(bytes) {
-    std::fill_n(data(), bytes, kUnwritten);
-  }
-  std::byte* data() { return memory_.data() + begin_; }
-  bool zones_intact() const {
-    const auto red = [](std::byte b) { return b == kRed; };
-    const auto begin = memory_.begin() + static_cast<std::ptrdiff_t>(begin_);
-    return std::all_of(memory_.begin(), begin, red) &&
-           std::all_of(begin + static_cast<std::ptrdiff_t>(bytes_), memory_.end(), red);
-  }
-
- private:
-  std::vector<std::byte> memory_;
-  std::size_t begin_;
-  std::size_t bytes_;
-};
-
-// One rank's buffers of one operation.
-class RankBuffers {
- public:
-  RankBuffers(const Operation& operation, const Model& model, int rank, bool in_place,
-              std::size_t misaligned)
-      : operation_(operation),
-        model_(model),
-        rank_(rank),
-        in_place_(in_place),
-        input_(in_place ? std::max(model.input(rank).size(), model.output_bytes())
-                        : model.input(rank).size(),
-               misaligned),
-        output_(in_place ? 0 : model.output_bytes(), misaligned) {
-    std::copy(model.input(rank).begin(), model.input(rank).end(), input_at());
-  }
-
-  executor::Buffers buffers() {
-    return {input_at(), output_at(), operation_.count, operation_.type, operation_.op};
-  }
-
-  std::string wrong() {
-    const std::string text = model_.wrong(rank_, output_at());
-    if (!text.empty()) return text;
-    const auto input = model_.input(rank_);
-    if (!in_place_ && !std::equal(input.begin(), input.end(), input_at())) {
-      return fmt::format("rank {}: the input was written", rank_);
-    }
-    if (!input_.zones_intact() || !output_.zones_intact()) {
-      return fmt::format("rank {}: wrote outside of its buffers", rank_);
-    }
-    return "";
-  }
-
- private:
-  std::size_t own_block() const {
-    return static_cast<std::size_t>(rank_) * operation_.count * base::size_of(operation_.type);
-  }
-  std::byte* input_at() {
-    const bool inside = in_place_ && operation_.collective == base::Collective::all_gather;
-    return input_.data() + (inside ? own_block() : 0);
-  }
-  std::byte* output_at() {
-    if (!in_place_) return output_.data();
-    const bool inside = operation_.collective == base::Collective::reduce_scatter;
-    return input_.data() + (inside ? own_block() : 0);
-  }
-
-  const Operation& operation_;
-  const Model& model_;
-  int rank_;
-  bool in_place_;
-  Buffer input_;  // in place, the larger of both
-  Buffer output_;
-};
+// An operand's blocks, for an execution.
+std::vector<executor::Block> blocks_at(const std::byte* start,
+                                       const std::vector<std::size_t>& counts,
+                                       const std::vector<std::size_t>& displacements,
+                                       std::size_t element) {
+  std::vector<executor::Block> blocks;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    blocks.push_back({const_cast<std::byte*>(start) + displacements[i] * element, counts[i]});
+  return blocks;
+}
 
 }  // namespace
 
@@ -114,13 +42,19 @@ class World::Table final : public executor::PipeTable {
 World::World(const collectives::Algorithm& algorithm, const collectives::Shape& shape,
              const WireOptions& options)
     : options_(options) {
-  for (int rank = 0; rank < shape.ranks; ++rank) {
-    plans_.push_back(std::make_unique<executor::Plan>(executor::program_of(algorithm, shape, rank),
-                                                      options.slot_bytes));
-    Table table(*this, rank);
-    plans_.back()->bind(table);
-    executions_.push_back(std::make_unique<executor::Execution>(*plans_.back()));
-  }
+  for (int rank = 0; rank < shape.ranks; ++rank) add(executor::program_of(algorithm, shape, rank));
+}
+
+World::World(const std::vector<executor::Program>& programs, const WireOptions& options)
+    : options_(options) {
+  for (const executor::Program& program : programs) add(program);
+}
+
+void World::add(const executor::Program& program) {
+  plans_.push_back(std::make_unique<executor::Plan>(program, options_.slot_bytes));
+  Table table(*this, program.rank);
+  plans_.back()->bind(table);
+  executions_.push_back(std::make_unique<executor::Execution>(*plans_.back()));
 }
 
 Wire& World::wire(int from, int to, int channel) {
@@ -133,21 +67,36 @@ Wire& World::wire(int from, int to, int channel) {
   return *wire;
 }
 
-std::string World::run(const Operation& operation, bool in_place, std::size_t misaligned,
-                       const Drive& drive) {
-  const Model model(operation);
-  std::vector<RankBuffers> buffers;
-  buffers.reserve(size());
+std::string World::run(const Operation& operation, const Placing& placing, const Drive& drive) {
+  const auto model = shared_model(operation);
+  const std::size_t element = base::size_of(operation.type);
+  std::vector<Operands> operands;
+  std::vector<executor::Blocks> blocks(size());
+  operands.reserve(size());
   for (std::size_t rank = 0; rank < size(); ++rank) {
-    buffers.emplace_back(operation, model, static_cast<int>(rank), in_place, misaligned);
-    executions_[rank]->reset(buffers[rank].buffers());
+    const Operands& own = operands.emplace_back(model, static_cast<int>(rank), placing);
+    executor::Buffers buffers{own.send(), own.receive(), operation.count, operation.type,
+                              operation.op};
+    if (operation.scaled) buffers.scale = model->scale(static_cast<int>(rank)).data();
+    if (operation.uneven) {
+      blocks[rank].inputs =
+          blocks_at(own.send(), own.send_counts(), own.send_displacements(), element);
+      blocks[rank].outputs =
+          blocks_at(own.receive(), own.receive_counts(), own.receive_displacements(), element);
+      buffers.blocks = &blocks[rank];
+    }
+    executions_[rank]->reset(buffers);
   }
   std::string wrong = drive(*this);
   if (!wrong.empty()) return wrong;
-  for (RankBuffers& rank : buffers) {
+  for (const Operands& rank : operands) {
     wrong = rank.wrong();
     if (!wrong.empty()) return wrong;
   }
+  return leftovers();
+}
+
+std::string World::leftovers() const {
   for (const auto& [key, wire] : wires_) {
     if (!wire->empty())
       return fmt::format("the pipe {} -> {} is not empty", std::get<0>(key), std::get<1>(key));

@@ -10,7 +10,7 @@
 
 #include "collectives/schedule.hpp"
 #include "executor/host/execution.hpp"
-#include "model.hpp"
+#include "operands.hpp"
 #include "test_pipe.hpp"
 
 namespace heddle::test {
@@ -19,26 +19,30 @@ class World {
  public:
   World(const collectives::Algorithm& algorithm, const collectives::Shape& shape,
         const WireOptions& options);
+  // A rank each, by its place.
+  World(const std::vector<executor::Program>& programs, const WireOptions& options);
 
   // Advances all executions, in some order, until all are done; a text when they stop short of it.
   using Drive = std::function<std::string(World&)>;
 
-  // One operation with fresh buffers between red zones, `misaligned` bytes off an aligned address.
-  // Says what is wrong, or nothing: "" for an operation as it should be.
-  std::string run(const Operation& operation, bool in_place, std::size_t misaligned,
-                  const Drive& drive);
+  // One operation with fresh buffers. Says what is wrong, or nothing: "" for an operation as it
+  // should be.
+  std::string run(const Operation& operation, const Placing& placing, const Drive& drive);
 
   std::size_t size() const { return executions_.size(); }
   executor::Execution& execution(std::size_t rank) { return *executions_[rank]; }
   const executor::Plan& plan(std::size_t rank) const { return *plans_[rank]; }
   // What every rank waits for, one a line.
   std::string waiting() const;
+  // What is left in the pipes, which must be nothing between operations.
+  std::string leftovers() const;
   std::uint64_t messages() const;
   std::uint64_t sent_in_place() const;
 
  private:
   class Table;
 
+  void add(const executor::Program& program);
   Wire& wire(int from, int to, int channel);
 
   WireOptions options_;

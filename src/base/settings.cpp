@@ -7,15 +7,15 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace heddle::base {
 namespace {
 
 template <typename Number>
-bool parse_number(std::string_view text, Number low, Number high, Number& value) {
+bool parse_in(std::string_view text, Number low, Number high, Number& value) {
   Number parsed{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  if (!parse_number(text, parsed)) return false;
   if (!(parsed >= low && parsed <= high)) return false;  // also refuses NaN
   value = parsed;
   return true;
@@ -83,15 +83,16 @@ const SettingRow kTable[] = {
      [](Settings& s, std::string_view text) { return s.schedule = text, true; },
      [](const Settings& s) { return s.schedule; }},
     {"HEDDLE_TUNING_FILE", "a machine file's path, as heddle-tune writes it, or a preset's name",
-     "What algorithm, channels and chunks are chosen by, in place of the built-in table. Every rank "
+     "What algorithm, channels and chunks are chosen by, in place of the built-in table. Every "
+     "rank "
      "needs the same file.",
      [](Settings& s, std::string_view text) { return s.tuning_file = text, true; },
      [](const Settings& s) { return s.tuning_file; }},
     {"HEDDLE_CHANNELS", "0 to 16; 0 chooses", "Parallel lanes of one operation.",
-     [](Settings& s, std::string_view text) { return parse_number(text, 0, 16, s.channels); },
+     [](Settings& s, std::string_view text) { return parse_in(text, 0, 16, s.channels); },
      [](const Settings& s) { return std::to_string(s.channels); }},
     {"HEDDLE_SLOTS", "4 to 64", "Slots in one pipe from a rank to a rank.",
-     [](Settings& s, std::string_view text) { return parse_number(text, 4, 64, s.slots); },
+     [](Settings& s, std::string_view text) { return parse_in(text, 4, 64, s.slots); },
      [](const Settings& s) { return std::to_string(s.slots); }},
     {"HEDDLE_SLOT_BYTES", "0, or a multiple of 4K up to 16M; 0 chooses",
      "Bytes of one slot: the largest chunk that one move carries.",
@@ -109,16 +110,14 @@ const SettingRow kTable[] = {
      [](const Settings& s) { return std::to_string(s.eager_bytes); }},
     {"HEDDLE_TIMEOUT", "0.1 to 1000000 seconds",
      "An operation that makes no progress for so long ends with heddleTimeout.",
-     [](Settings& s, std::string_view text) { return parse_number(text, 0.1, 1e6, s.timeout); },
+     [](Settings& s, std::string_view text) { return parse_in(text, 0.1, 1e6, s.timeout); },
      [](const Settings& s) { return fmt::format("{:g}", s.timeout); }},
     {"HEDDLE_INIT_TIMEOUT", "0.1 to 1000000 seconds", "How long a rank waits for all to join.",
-     [](Settings& s, std::string_view text) {
-       return parse_number(text, 0.1, 1e6, s.init_timeout);
-     },
+     [](Settings& s, std::string_view text) { return parse_in(text, 0.1, 1e6, s.init_timeout); },
      [](const Settings& s) { return fmt::format("{:g}", s.init_timeout); }},
     {"HEDDLE_SPIN", "-1 to 1000000 microseconds; -1 chooses",
      "How long a waiting rank keeps its core before it yields. Chosen from cores and ranks.",
-     [](Settings& s, std::string_view text) { return parse_number(text, -1, 1000000, s.spin); },
+     [](Settings& s, std::string_view text) { return parse_in(text, -1, 1000000, s.spin); },
      [](const Settings& s) { return std::to_string(s.spin); }},
     {"HEDDLE_ROOT", "host:port",
      "Where rank 0 listens and the others find it when the environment describes the world. "

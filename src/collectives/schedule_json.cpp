@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
@@ -12,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/json_lines.hpp"
+#include "base/text.hpp"
 #include "collectives/text.hpp"
 
 namespace heddle::collectives {
@@ -160,8 +160,7 @@ class Reader {
       if (!rest.starts_with(word)) continue;
       rest.remove_prefix(word.size());
       int index = 0;
-      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
-      if (error == std::errc{} && end == rest.data() + rest.size() && index >= 0 && index <= kMost)
+      if (base::parse_number(rest, index) && index >= 0 && index <= kMost)
         return {where, index, more};
     }
     refuse(path, fmt::format("is \"{}\"; needed is \"input N\", \"output N\", \"peer N\" or \"peer "

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -31,8 +31,7 @@ constexpr Launcher kLaunchers[] = {
 int number(const GetVariable& get, const char* name, int low, int high) {
   const std::string text = get(name).value_or("");
   int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high)
+  if (!base::parse_number(text, value) || value < low || value > high)
     base::fail(heddleInvalidArgument, "{}={}: allowed is {} to {}", name, text, low, high);
   return value;
 }

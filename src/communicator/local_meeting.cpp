@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
+#include "base/hash.hpp"
 #include "base/thread.hpp"
 #include "topology/host.hpp"
 
@@ -27,7 +28,7 @@ struct Name {
 
 Name name_of(const std::string& job) {
   Name name;
-  name.text = fmt::format("heddle-{}-{}", getuid(), topology::short_hash(job));
+  name.text = fmt::format("heddle-{}-{}", getuid(), base::digest(job));
   name.address.sun_family = AF_UNIX;
   std::memcpy(name.address.sun_path + 1, name.text.data(), name.text.size());
   name.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.text.size());

@@ -1,14 +1,11 @@
 #include "communicator/planner_files.hpp"
 
-#include <sodium.h>
-
-#include <array>
 #include <fstream>
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/hash.hpp"
 #include "collectives/schedule_json.hpp"
-#include "communicator/secret.hpp"
 #include "topology/machine_json.hpp"
 
 namespace heddle::communicator {
@@ -24,11 +21,7 @@ std::string contents_of(const char* variable, const std::string& path) {
 }
 
 std::string digest_line(const char* variable, const std::string& text) {
-  std::array<unsigned char, crypto_generichash_BYTES_MIN> digest;
-  crypto_generichash(digest.data(), digest.size(),
-                     reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
-  const std::string_view bytes(reinterpret_cast<const char*>(digest.data()), digest.size());
-  return fmt::format("{}=contents {}\n", variable, to_hex(bytes));
+  return fmt::format("{}=contents {}\n", variable, base::digest(text));
 }
 
 topology::Machine load_machine(const std::string& path) {

@@ -22,10 +22,6 @@ std::string proof(const Secret& secret, std::string_view label, std::string_view
 // In constant time.
 bool same_proof(std::string_view a, std::string_view b);
 
-std::string to_hex(std::string_view bytes);
-// False when `hex` is not 2 * size hexadecimal digits.
-bool from_hex(std::string_view hex, std::uint8_t* bytes, std::size_t size);
-
 inline std::string_view as_text(const std::array<std::uint8_t, 32>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -1,8 +1,10 @@
 #include "communicator/unique_id.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -12,7 +14,7 @@ constexpr std::size_t kHexDigits = 64;
 
 heddleUniqueId encode_unique_id(const RootAddress& root) {
   HEDDLE_ASSERT(!root.addresses.empty());
-  std::string text = std::string(kPrefix) + to_hex(as_text(root.secret)) + " ";
+  std::string text = std::string(kPrefix) + base::to_hex(as_text(root.secret)) + " ";
   bool first = true;
   for (const auto& address : root.addresses) {
     if (text.size() + 1 + address.size() + 1 > HEDDLE_UNIQUE_ID_BYTES) break;
@@ -34,9 +36,10 @@ RootAddress decode_unique_id(const heddleUniqueId& id) {
   if (!text.starts_with(kPrefix)) malformed("it does not start with \"heddle1\"");
   text.remove_prefix(kPrefix.size());
   RootAddress root;
-  if (text.size() <= kHexDigits || text[kHexDigits] != ' ' ||
-      !from_hex(text.substr(0, kHexDigits), root.secret.data(), root.secret.size()))
+  const auto secret = base::from_hex(text.substr(0, kHexDigits));
+  if (text.size() <= kHexDigits || text[kHexDigits] != ' ' || !secret)
     malformed("the secret is not 64 hexadecimal digits");
+  std::copy(secret->begin(), secret->end(), root.secret.begin());
   text.remove_prefix(kHexDigits + 1);
   while (!text.empty()) {
     const auto comma = text.find(',');

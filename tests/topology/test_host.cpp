@@ -10,7 +10,6 @@
 #include "topology/host.hpp"
 
 using namespace heddle;
-using topology::short_hash;
 using topology::this_host;
 
 namespace {
@@ -38,13 +37,6 @@ std::string id_in_child(const std::function<bool()>& enter) {
 }
 
 }  // namespace
-
-TEST_CASE("a short hash is 16 hexadecimal digits, always the same") {
-  // From BLAKE2b with a digest of 16 bytes: python3 hashlib.blake2b(b"heddle", digest_size=16).
-  CHECK(short_hash("heddle") == "7fb67eeb62dfe85e");
-  CHECK(short_hash("") != short_hash("a"));
-  CHECK(short_hash("").size() == 16);
-}
 
 TEST_CASE("a host knows its id and name") {
   const auto host = this_host({});

@@ -1,11 +1,11 @@
 #include "transport/fabric/core.hpp"
 
-#include <sodium.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "base/hash.hpp"
 #include "transport/fabric/connection.hpp"
 
 namespace heddle::transport::fabric {
@@ -42,13 +42,12 @@ bool means_peer_is_gone(int code) {
 
 Core::Core(const base::Settings& settings, const ChosenProvider& provider)
     : settings_(settings), again_means_lost_(provider.again_means_lost) {
-  if (sodium_init() < 0) base::fail(heddleSystemError, "sodium_init failed");
   address_.provider = provider.name;
   address_.protocol = provider.protocol;
   address_.rma = provider.rma;
   address_.host = host_name();
   address_.pid = getpid();
-  randombytes_buf(&address_.instance, sizeof address_.instance);
+  base::fill_random(&address_.instance, sizeof address_.instance);
 
   std::size_t longest = sizeof(Header) + std::max(settings.eager_bytes, kControlBytes);
   for (const ChosenAdapter& chosen : provider.adapters)

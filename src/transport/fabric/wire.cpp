@@ -1,48 +1,35 @@
 #include "transport/fabric/wire.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
-#include <charconv>
 #include <map>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
 
 namespace heddle::transport::fabric {
 
 namespace {
 
+// The MAC is the last member: it covers all bytes before it.
 template <typename Message>
 Mac mac_of(const Message& message, const Secret& secret) {
-  Mac mac;
-  // The MAC is the last member: it covers all bytes before it.
-  crypto_generichash(mac.data(), mac.size(), reinterpret_cast<const std::uint8_t*>(&message),
-                     sizeof(Message) - sizeof(Mac), secret.data(), secret.size());
-  return mac;
+  return base::Hasher(secret).add(&message, sizeof(Message) - sizeof(Mac)).finish();
 }
 
 template <typename Message>
 bool has_mac(const Message& message, const Secret& secret) {
-  const Mac right = mac_of(message, secret);
-  return sodium_memcmp(right.data(), message.mac.data(), right.size()) == 0;
+  return base::same(mac_of(message, secret), message.mac);
 }
 
 constexpr std::string_view kAddressStart = "heddle-fabric-1";
 
-template <typename Number>
-bool parse_number(std::string_view text, int base, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 bool parse_bytes(std::string_view text, std::vector<std::uint8_t>& bytes) {
-  if (text.empty() || text.size() % 2 != 0 || text.size() > 512) return false;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    std::uint8_t value;
-    if (!parse_number(text.substr(i, 2), 16, value)) return false;
-    bytes.push_back(value);
-  }
+  const auto parsed = base::from_hex(text);
+  if (!parsed || parsed->empty() || parsed->size() > 256) return false;
+  bytes.assign(parsed->begin(), parsed->end());
   return true;
 }
 
@@ -100,8 +87,8 @@ ProcessAddress parse_address(const std::string& text) {
   const bool good =
       split && text.starts_with(kAddressStart) && !fields["provider"].empty() &&
       (fields["path"] == "rma" || fields["path"] == "message") &&
-      parse_number(fields["instance"], 16, address.instance) &&
-      parse_number(fields["pid"], 10, address.pid) &&
+      base::parse_number(fields["instance"], address.instance, 16) &&
+      base::parse_number(fields["pid"], address.pid) &&
       each_part(fields["rails"], ',', [&](std::string_view part) {
         return address.rails.size() < kMaxRails && parse_bytes(part, address.rails.emplace_back());
       });

@@ -1,60 +1,39 @@
 #include "transport/shared_memory/handshake.hpp"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 
-#include "base/error.hpp"
+#include "base/hash.hpp"
 
 namespace heddle::transport {
 namespace {
 
-class Prover {
- public:
-  explicit Prover(Step step, const Secret& secret) {
-    crypto_generichash_init(&state_, secret.data(), secret.size(), sizeof(Proof));
-    add(&step, sizeof step);
-  }
-  Prover& add(const void* data, std::size_t bytes) {
-    crypto_generichash_update(&state_, static_cast<const unsigned char*>(data), bytes);
-    return *this;
-  }
-  Proof proof() {
-    Proof out;
-    crypto_generichash_final(&state_, out.data(), out.size());
-    return out;
-  }
-
- private:
-  crypto_generichash_state state_;
-};
+base::Hasher prover(Step step, const Secret& secret) {
+  base::Hasher hasher(secret);
+  hasher.add(&step, sizeof step);
+  return hasher;
+}
 
 Proof proof_of(const Hello& hello, const Challenge& challenge, const Secret& secret) {
-  return Prover(Step::hello, secret)
+  return prover(Step::hello, secret)
       .add(&challenge, sizeof challenge)
       .add(&hello, offsetof(Hello, proof))
-      .proof();
+      .finish();
 }
 
 Proof proof_of(const Answer& answer, Step step, const Challenge& challenge, const Hello& hello,
                const Secret& secret) {
-  return Prover(step, secret)
+  return prover(step, secret)
       .add(&challenge, sizeof challenge)
       .add(&hello, sizeof hello)
       .add(&answer, offsetof(Answer, proof))
-      .proof();
-}
-
-bool same(const Proof& a, const Proof& b) {
-  return sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+      .finish();
 }
 
 Nonce new_nonce() {
-  if (sodium_init() < 0) base::fail(heddleSystemError, "libsodium finds no source of randomness");
   Nonce nonce;
-  randombytes_buf(nonce.data(), nonce.size());
+  base::fill_random(nonce.data(), nonce.size());
   return nonce;
 }
 
@@ -88,12 +67,12 @@ Answer new_answer(Step step, std::string_view refusal, const Challenge& challeng
 }
 
 bool proves(const Hello& hello, const Challenge& challenge, const Secret& secret) {
-  return same(hello.proof, proof_of(hello, challenge, secret));
+  return base::same(hello.proof, proof_of(hello, challenge, secret));
 }
 
 bool proves(const Answer& answer, Step step, const Challenge& challenge, const Hello& hello,
             const Secret& secret) {
-  return same(answer.proof, proof_of(answer, step, challenge, hello, secret));
+  return base::same(answer.proof, proof_of(answer, step, challenge, hello, secret));
 }
 
 PipeKey key_of(const Hello& hello) {

@@ -33,7 +33,7 @@ of a reduced byte.
 # What is drawn of each file: (algorithm, collective, ranks, ranks a host).
 DRAWN = {
     "ring": [("ring", "all-reduce", 4, 0), ("ring", "all-gather", 5, 0)],
-    "double_binary_tree": [("tree", "all-reduce", 7, 0)],
+    "double_binary_tree": [("tree", "all-reduce", 7, 0), ("tree", "broadcast", 8, 0)],
     "recursive_doubling": [("recursive-doubling", "all-reduce", 6, 0),
                            ("recursive-doubling", "all-gather", 4, 0)],
     "halving_doubling": [("halving-doubling", "all-reduce", 4, 0)],

@@ -1,4 +1,4 @@
-// Double binary tree, all-reduce: logarithmic latency at the full bandwidth.
+// Double binary tree, all-reduce, broadcast and reduce: logarithmic latency at the full bandwidth.
 //
 // A binary tree reduces towards its root and broadcasts back in 2 h steps, but half of its ranks
 // are leaves, which send a message once while an inner rank sends it twice. So there are two trees
@@ -18,12 +18,15 @@
 // earlier tick, or in the same tick with a lower piece. Whatever a move waits for comes before it
 // in the order (tick, piece), and such a relation has no cycle.
 //
+// Broadcast and reduce: the root stands outside, at the head of two trees of the other ranks, which
+// are numbered from it. The ticks are those of one half of an all-reduce, i + d and i + h - d.
+//
 //   pieces                2 trees * k a channel, k = max(4, h): with fewer the pipeline of 2 h
-//   ticks
-//                         runs emptier, with more a middle-sized message pays more alpha
+//                         ticks runs emptier, with more a middle-sized message pays more alpha
 //   steps                 2 h + k - 1 for a round, h = floor(log2 n)
+//                         (h + k for broadcast and reduce, with h of n - 1 ranks)
 //   bytes sent by a rank  2 m (an inner rank: m/2 up and m down in one tree, m/2 up in the other),
-//                         against 2 (n - 1) / n * m of a ring
+//                         against 2 (n - 1) / n * m of a ring; m for broadcast and reduce
 //   price                 (2 h + k - 1) (alpha + 2 m / k * beta + m / k * gamma) for one round, at
 //                         most
 //
@@ -40,6 +43,9 @@
 namespace heddle::collectives {
 namespace {
 
+constexpr auto kAllReduce = base::Collective::all_reduce;
+constexpr auto kBroadcast = base::Collective::broadcast;
+constexpr auto kReduce = base::Collective::reduce;
 constexpr int kTrees = 2;
 constexpr int kNobody = -1;
 
@@ -88,6 +94,10 @@ int rank_at(int position, int tree, int ranks) {
   return ranks % 2 == 0 ? ranks - position : (position + ranks - 2) % ranks;
 }
 
+int tree_root(int tree, int ranks) {
+  return rank_at(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))), tree, ranks);
+}
+
 Node node_of(int rank, int tree, int ranks) {
   Node node = walk_to(position_of(rank, tree, ranks), ranks);
   for (int* neighbour : {&node.parent, &node.left, &node.right})
@@ -98,8 +108,13 @@ Node node_of(int rank, int tree, int ranks) {
 // The root is the greatest power of two up to n, so the leftmost leaf is the deepest.
 int height(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
 
+// The ranks that make up a tree.
+int members(const Shape& shape) {
+  return shape.collective == kAllReduce ? shape.ranks : shape.ranks - 1;
+}
+
 int pieces_per_channel(const Shape& shape) {
-  return shape.ranks == 1 ? 1 : kTrees * std::max(4, height(shape.ranks));
+  return shape.ranks == 1 ? 1 : kTrees * std::max(4, height(members(shape)));
 }
 
 std::vector<End> children(const Node& node) {
@@ -130,24 +145,12 @@ Move broadcast(const Node& node, int piece) {
   return move;
 }
 
-Lane lane_of(const Shape& shape, int rank, int channel) {
-  const int pieces = pieces_per_channel(shape);
-  if (shape.ranks == 1) return lane_of_one(shape, pieces, channel);
-  struct Timed {
-    int tick;
-    Move move;
-  };
-  std::vector<Timed> timed;
-  const Node nodes[kTrees] = {node_of(rank, 0, shape.ranks), node_of(rank, 1, shape.ranks)};
-  const int h = height(shape.ranks);
-  // Pieces alternate between the trees, so that a message that fills only the first few uses both.
-  for (int i = 0; i < pieces; ++i) {
-    const Node& node = nodes[i % kTrees];
-    const int piece = channel * pieces + i;
-    timed.push_back({i / kTrees + h - node.depth, reduction(node, piece)});
-    if (node.parent != kNobody)
-      timed.push_back({i / kTrees + h + node.depth, broadcast(node, piece)});
-  }
+struct Timed {
+  int tick;
+  Move move;
+};
+
+Lane in_order(std::vector<Timed> timed) {
   std::stable_sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
     return std::tie(a.tick, a.move.piece) < std::tie(b.tick, b.move.piece);
   });
@@ -156,11 +159,65 @@ Lane lane_of(const Shape& shape, int rank, int channel) {
   return lane;
 }
 
+// Pieces alternate between the trees, so that a message that fills only the first few uses both.
+Lane all_reduce(const Shape& shape, int rank, int first_piece) {
+  const int h = height(shape.ranks);
+  const Node nodes[kTrees] = {node_of(rank, 0, shape.ranks), node_of(rank, 1, shape.ranks)};
+  std::vector<Timed> timed;
+  for (int i = 0; i < pieces_per_channel(shape); ++i) {
+    const Node& node = nodes[i % kTrees];
+    timed.push_back({i / kTrees + h - node.depth, reduction(node, first_piece + i)});
+    if (node.parent != kNobody)
+      timed.push_back({i / kTrees + h + node.depth, broadcast(node, first_piece + i)});
+  }
+  return in_order(std::move(timed));
+}
+
+// The root's end of a broadcast or reduce.
+Lane head(const Shape& shape, int first_piece) {
+  Lane lane;
+  for (int i = 0; i < pieces_per_channel(shape); ++i) {
+    const int first = (tree_root(i % kTrees, members(shape)) + 1 + shape.root) % shape.ranks;
+    if (shape.collective == kBroadcast)
+      lane.push_back({first_piece + i, {input(0)}, {output(0), peer(first)}});
+    else
+      lane.push_back({first_piece + i, {input(0), peer(first)}, {output(0)}, true});
+  }
+  return lane;
+}
+
+Lane rooted(const Shape& shape, int rank, int first_piece) {
+  const int number = (rank - shape.root + shape.ranks) % shape.ranks;
+  if (number == 0) return head(shape, first_piece);
+  const int h = height(members(shape));
+  std::vector<Timed> timed;
+  for (int i = 0; i < pieces_per_channel(shape); ++i) {
+    Node node = node_of(number - 1, i % kTrees, members(shape));
+    // The parent of a tree's root, nobody (-1), becomes the root of the collective.
+    for (int* neighbour : {&node.parent, &node.left, &node.right})
+      if (*neighbour != kNobody || neighbour == &node.parent)
+        *neighbour = (*neighbour + 1 + shape.root) % shape.ranks;
+    if (shape.collective == kBroadcast)
+      timed.push_back({i / kTrees + node.depth, broadcast(node, first_piece + i)});
+    else
+      timed.push_back({i / kTrees + h - node.depth, reduction(node, first_piece + i)});
+  }
+  return in_order(std::move(timed));
+}
+
+Lane lane_of(const Shape& shape, int rank, int channel) {
+  const int pieces = pieces_per_channel(shape);
+  if (shape.ranks == 1) return lane_of_one(shape, pieces, channel);
+  return shape.collective == kAllReduce ? all_reduce(shape, rank, channel * pieces)
+                                        : rooted(shape, rank, channel * pieces);
+}
+
 }  // namespace
 
 constinit const Algorithm kTree{
     .name = "tree",
-    .supports = [](base::Collective c) { return c == base::Collective::all_reduce; },
+    .supports =
+        [](base::Collective c) { return c == kAllReduce || c == kBroadcast || c == kReduce; },
     .pieces = [](const Shape& shape) { return pieces_per_channel(shape) * shape.channels; },
     .lane = lane_of,
 };

@@ -48,7 +48,9 @@ class Engine {
   struct Lane {
     std::uint64_t next = 0;  // index into CompactLanes::moves
     Time free = 0;           // when its last move was done
+    Time begin = 0;          // of the next move, by its peers known so far
     std::uint32_t round = 0;
+    int known = 0;  // peers of the next move whose times are known
     bool done = false;
   };
   struct Pipe {
@@ -181,26 +183,30 @@ void Engine::advance(std::uint32_t lane) {
     ++lanes_done_;
     return;
   }
-  Time begin = state.free;
-  const CompactPeer* peer = &lanes_.peers[move->first_peer];
-  for (int i = 0; i < move->peer_sources; ++i, ++peer) {
-    const Time at = slot_to_read(peer->pipe).readable;
+  // What is known already is not asked for again: a move of many sources wakes for each of them.
+  const CompactPeer* const peers = &lanes_.peers[move->first_peer];
+  for (; state.known < move->peer_sources; ++state.known) {
+    const std::uint32_t from = peers[state.known].pipe;
+    const Time at = slot_to_read(from).readable;
     if (at == kUnknown) {
-      pipe(peer->pipe).reader_waits = true;
+      pipe(from).reader_waits = true;
       return;
     }
-    begin = std::max(begin, at);
+    state.begin = std::max(state.begin, at);
   }
-  for (int i = 0; i < move->peer_destinations; ++i, ++peer) {
-    if (pipe(peer->pipe).writing) continue;
-    const Time at = slot_to_write(peer->pipe).writable;
+  for (; state.known < move->peer_sources + move->peer_destinations; ++state.known) {
+    const std::uint32_t to = peers[state.known].pipe;
+    if (pipe(to).writing) continue;
+    const Time at = slot_to_write(to).writable;
     if (at == kUnknown) {
-      pipe(peer->pipe).writer_waits = true;
+      pipe(to).writer_waits = true;
       return;
     }
-    begin = std::max(begin, at);
+    state.begin = std::max(state.begin, at);
   }
-  queue_.add(begin, lane);
+  queue_.add(std::max(state.begin, state.free), lane);
+  state.known = 0;
+  state.begin = 0;
 }
 
 // When the move's data is through the rank and, inside the host, in the receivers' slots.

@@ -49,7 +49,8 @@ def machine_readable(folder):
     result = run(*P4D, "-b", "1K", "-e", "1M", "-f", "4", "--json")
     data = json.loads(result.stdout)
     expect("JSON says simulated", data["simulated"] is True)
-    expect("JSON rows", [row["size"] for row in data["results"]] == [1 << i for i in range(10, 21, 2)])
+    sizes = [row["size"] for row in data["results"]]
+    expect("JSON rows", sizes == [1 << i for i in range(10, 21, 2)])
     path = folder / "trace.json"
     result = run(*P4D, "-b", "1M", "-e", "1M", "--trace", str(path))
     trace = json.loads(path.read_text())

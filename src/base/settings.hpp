@@ -19,6 +19,8 @@ struct Settings {
   bool shm = true;
   bool rma = true;
   std::string iface;
+  std::string rails = "all";
+  double rail_timeout = 2;  // seconds
   std::string host_id;
   std::string algo = "auto";
   std::string schedule;        // path; empty: none

@@ -24,8 +24,9 @@ std::vector<std::string> allowed_interfaces(const base::Settings& settings) {
 
 // What decides which fabric a communicator needs.
 std::string fabric_kind(const base::Settings& settings) {
-  return fmt::format("{} {} {:d} {} {} {} {}", settings.provider, settings.iface, settings.rma,
-                     settings.eager_bytes, settings.slots, settings.slot_bytes, settings.timeout);
+  return fmt::format("{} {} {} {:d} {} {} {} {} {}", settings.provider, settings.iface,
+                     settings.rails, settings.rma, settings.eager_bytes, settings.slots,
+                     settings.slot_bytes, settings.timeout, settings.rail_timeout);
 }
 
 }  // namespace

@@ -1,15 +1,18 @@
 #include "transport/fabric/adapter.hpp"
 
 #include <fmt/format.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <rdma/fi_domain.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cctype>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace heddle::transport::fabric {
 
@@ -62,6 +65,57 @@ void describe_nic(Adapter& adapter, const fid_nic& nic) {
   if (nic.link_attr != nullptr) adapter.gigabits = static_cast<double>(nic.link_attr->speed) / 1e9;
 }
 
+struct IpAddress {
+  std::vector<std::uint8_t> bytes;  // 4 or 16; empty: no IP address
+  bool link_local = false;
+};
+
+IpAddress ip_address(const sockaddr* address) {
+  IpAddress ip;
+  if (address == nullptr) return ip;
+  if (address->sa_family == AF_INET) {
+    sockaddr_in v4;
+    std::memcpy(&v4, address, sizeof v4);
+    ip.bytes.resize(4);
+    std::memcpy(ip.bytes.data(), &v4.sin_addr, 4);
+    ip.link_local = ip.bytes[0] == 169 && ip.bytes[1] == 254;
+  } else if (address->sa_family == AF_INET6) {
+    sockaddr_in6 v6;
+    std::memcpy(&v6, address, sizeof v6);
+    ip.bytes.resize(16);
+    std::memcpy(ip.bytes.data(), &v6.sin6_addr, 16);
+    ip.link_local = IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr) != 0;
+  }
+  return ip;
+}
+
+// The network of an address that one of the interfaces has, by its mask there.
+std::string network_of(const IpAddress& ip) {
+  if (ip.bytes.empty() || ip.link_local) return "";
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return "";
+  std::string network;
+  for (const ifaddrs* one = list; one != nullptr && network.empty(); one = one->ifa_next) {
+    if (one->ifa_netmask == nullptr || ip_address(one->ifa_addr).bytes != ip.bytes) continue;
+    const IpAddress mask = ip_address(one->ifa_netmask);
+    if (mask.bytes.size() != ip.bytes.size()) continue;
+    int length = 0;
+    for (std::size_t i = 0; i < ip.bytes.size(); ++i) {
+      network += fmt::format("{:02x}", ip.bytes[i] & mask.bytes[i]);
+      length += std::popcount(mask.bytes[i]);
+    }
+    network += fmt::format("/{}", length);
+  }
+  freeifaddrs(list);
+  return network;
+}
+
+int numa_node_of(const fs::path& device) {
+  std::ifstream file(device / "numa_node");
+  int node = -1;
+  return file >> node ? node : -1;
+}
+
 // "eth9" before "eth10": runs of digits compare as numbers.
 bool natural_less(const std::string& a, const std::string& b) {
   std::size_t i = 0, j = 0;
@@ -99,7 +153,10 @@ Adapter describe_adapter(const fi_info& info) {
     adapter.interface_name = adapter.name;
     adapter.loopback = is_loopback(info);
     describe_interface(adapter);
+    adapter.network = network_of(ip_address(static_cast<const sockaddr*>(info.src_addr)));
   }
+  if (adapter.pci)
+    adapter.numa_node = numa_node_of(fs::path("/sys/bus/pci/devices") / to_text(*adapter.pci));
   return adapter;
 }
 

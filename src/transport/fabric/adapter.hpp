@@ -28,6 +28,10 @@ struct Adapter {
   bool loopback = false;
   std::optional<PciAddress> pci;
   double gigabits = 0;  // per second; 0 when nobody knows
+  // The IP network it is on, "0a4d0100/24"; empty where addresses are not IP, or are link-local and
+  // so the same on every network.
+  std::string network;
+  int numa_node = -1;  // -1: unknown
 };
 
 Adapter describe_adapter(const fi_info& info);

@@ -16,6 +16,8 @@
 #include <map>
 #include <set>
 
+#include "transport/fabric/rail_choice.hpp"
+
 namespace heddle::transport::fabric {
 
 namespace {
@@ -52,6 +54,9 @@ std::vector<std::string_view> names_asked_for(const std::string& asked) {
 bool is_over_tcp(std::string_view name) {
   return name == "tcp" || name == "net" || name == "tcp;ofi_rxm" || name == "net;ofi_rxm";
 }
+
+// Whose completions of sends and writes mean that the target has them without asking.
+bool means_delivered(std::string_view name) { return name == "efa"; }
 
 enum class Path { rma, message };
 
@@ -254,13 +259,18 @@ ChosenProvider choose_provider(const base::Settings& settings,
                           .protocol = {},
                           .rma = found->second.path == Path::rma,
                           .again_means_lost = is_over_tcp(name),
+                          .must_ask_for_delivery = !means_delivered(name),
                           .adapters = {}};
-    for (Candidate& candidate : candidates(found->second, allowed_interfaces)) {
-      const std::uint32_t protocol = candidate.info->ep_attr->protocol;
+    std::vector<Candidate> usable = candidates(found->second, allowed_interfaces);
+    if (usable.empty()) continue;
+    std::vector<Adapter> adapters;
+    for (const Candidate& candidate : usable) adapters.push_back(candidate.adapter);
+    for (const std::size_t rail : choose_rails(settings.rails, adapters)) {
+      const std::uint32_t protocol = usable[rail].info->ep_attr->protocol;
       chosen.protocol = text_of(&protocol, FI_TYPE_PROTOCOL);
-      chosen.adapters.push_back({std::move(candidate.adapter), Info(fi_dupinfo(candidate.info))});
+      chosen.adapters.push_back({adapters[rail], Info(fi_dupinfo(usable[rail].info))});
     }
-    if (!chosen.adapters.empty()) return chosen;
+    return chosen;
   }
   std::string missing;
   for (const std::string_view name : names)

@@ -38,11 +38,14 @@ struct ChosenProvider {
   // Workaround: a peer's death shows only as -FI_EAGAIN for ever on posts to it, after earlier ones
   // were taken.
   bool again_means_lost;
+  // Whether FI_DELIVERY_COMPLETE makes a difference.
+  bool must_ask_for_delivery;
   std::vector<ChosenAdapter> adapters;  // at least one
 };
 
-// The provider that settings.provider asks for, or the best for "auto". Fails with
-// heddleInvalidArgument that lists what was found and what each lacks; never takes another one.
+// The provider that settings.provider asks for, or the best for "auto", with the adapters that
+// settings.rails chooses. Fails with heddleInvalidArgument that lists what was found and what each
+// lacks; never takes another one.
 ChosenProvider choose_provider(const base::Settings& settings,
                                std::span<const std::string> allowed_interfaces);
 

@@ -1,0 +1,62 @@
+// How a message is shared out over the rails: so that all of them would be done at the same time,
+// by the bytes that are under way on each and its speed. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle::transport::fabric {
+
+struct RailLoad {
+  bool usable;
+  double speed;             // any unit, the same for all; over 0
+  std::uint64_t under_way;  // bytes
+};
+
+struct Stripe {
+  int link;
+  std::size_t bytes;
+};
+
+// Stripes of a message of `bytes` (at least 1), in the order of their bytes in the message;
+// together they are the message. At most `most` of them, each a multiple of 128 bytes but the last,
+// none below `least` unless it is the only one. Empty when no link is usable.
+void share_out(std::size_t bytes, std::span<const RailLoad> loads, std::size_t least,
+               std::size_t most, std::vector<Stripe>& stripes);
+
+// The usable link that would be done first with a small message; among equals the first in
+// `preference` (a permutation of the links). -1 when none is usable.
+int least_loaded(std::span<const RailLoad> loads, std::span<const int> preference);
+
+// The speed of one link as its completions show it. Only time in which something was under way
+// counts. Thread rule: as the link.
+class Goodput {
+ public:
+  // Between these, something is under way. Seconds on any clock.
+  void started(double now);
+  void ended(double now);
+  // `bytes` are through.
+  void through(std::size_t bytes, double now);
+  // Bytes per second; 0 while unknown.
+  double value() const { return value_; }
+
+ private:
+  void take_time(double now);
+
+  bool busy_ = false;
+  double since_ = 0;  // of this stretch of busy time, until which it is counted
+  double seconds_ = 0;
+  double bytes_ = 0;
+  double value_ = 0;
+};
+
+// Speeds to share out by. Measured ones where all are known, but taken as equal when they lie
+// within a quarter of each other (noise must not tilt equal rails), and never below a twentieth of
+// the fastest, so that a rail that was slow is seen again. Else the nominal ones where all are
+// known; else equal. Speeds of unusable links do not count.
+void settle_speeds(std::span<const double> measured, std::span<const double> nominal,
+                   std::span<RailLoad> loads);
+
+}  // namespace heddle::transport::fabric

@@ -92,6 +92,7 @@ class Engine {
   const CompactMove* next_move(std::uint32_t lane);
   void advance(std::uint32_t lane);
   void run_move(std::uint32_t lane, Time now);
+  Server* free_core(int rank);
   Time work_until(std::uint32_t lane, const CompactMove& move, double bytes, Time now);
   void release_sources(const CompactMove& move, Time end);
   void write(CompactPeer peer, double bytes, Time end, Time& lane_free);
@@ -112,6 +113,7 @@ class Engine {
   PipeArray<Pipe, Slot> pipes_;
   std::vector<Server> streams_;  // of the pipes, where they have a bandwidth of their own
   std::vector<Server> rank_;
+  std::vector<Server> cores_;  // of every host, where its ranks share fewer than they are
   Pool<Message> messages_;
   Pool<Stripe> stripes_;
   EventQueue queue_;
@@ -144,6 +146,9 @@ Engine::Engine(const Job& job, Trace* trace)
     pipe(i).to = ends.to;
     pipe(i).between_hosts = !network_.same_host(rank_of(ends.from), rank_of(ends.to));
   }
+  if (job.machine.cores > 0 && job.machine.cores < job.machine.ranks_per_host)
+    cores_.resize(static_cast<std::size_t>(job.machine.hosts) *
+                  static_cast<std::size_t>(job.machine.cores));
   cut();
 }
 
@@ -209,6 +214,15 @@ void Engine::advance(std::uint32_t lane) {
   state.begin = 0;
 }
 
+// The core of the rank's host that is free first, where ranks have to share them.
+Server* Engine::free_core(int rank) {
+  if (cores_.empty()) return nullptr;
+  const auto cores = static_cast<std::ptrdiff_t>(job_.machine.cores);
+  const auto first = cores_.begin() + cores * (rank / job_.machine.ranks_per_host);
+  return &*std::min_element(first, first + cores,
+                            [](const Server& a, const Server& b) { return a.free < b.free; });
+}
+
 // When the move's data is through the rank and, inside the host, in the receivers' slots.
 Time Engine::work_until(std::uint32_t lane, const CompactMove& move, double bytes, Time now) {
   const double wire = bytes * per_wire_byte_;
@@ -223,7 +237,11 @@ Time Engine::work_until(std::uint32_t lane, const CompactMove& move, double byte
   const Time busy =
       (parallel ? 0 : move_time_) + reduce_.of(bytes * (sources - 1)) + copy_.of(wire * written);
   Server& rank = rank_[static_cast<std::size_t>(rank_of(lane))];
-  Time end = std::max(now + (parallel ? move_time_ : 0), rank.free) + busy;
+  Time begin = std::max(now + (parallel ? move_time_ : 0), rank.free);
+  Server* const core = free_core(rank_of(lane));
+  if (core != nullptr) begin = std::max(begin, core->free);
+  Time end = begin + busy;
+  if (core != nullptr) core->free = end;
   rank.free = end;
   end = std::max(end, now + move_time_ + (written > 0 ? lane_rate_.of(wire) : 0));
   for (int i = 0; i < move.peer_destinations; ++i) {

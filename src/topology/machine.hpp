@@ -127,8 +127,8 @@ struct Machine {
   InnerLink inner;
   PciModel pci;
   AdapterModel adapters;
-  AdapterModel
-      host_network;  // what carries messages when a job is given no adapter; count 0: nothing
+  // What carries messages when a job is given no adapter; count 0: nothing.
+  AdapterModel host_network;
   std::vector<SwitchTier> tiers;  // from the hosts up
   SoftwareModel software;
 

@@ -180,6 +180,20 @@ TEST_CASE("a rank copies and reduces at its bandwidths") {
   CHECK(microseconds(run(machine, apart, kThousand)) == Approx(1 + 10 + 1 + 1.5));
 }
 
+TEST_CASE("ranks take turns on fewer cores than they are") {
+  auto machine = plain_machine();
+  machine.rank.copy_bandwidth = 1e9;
+  const Lane copy{{0, {input(0)}, {output(0)}}};
+  const std::map<int, Lane> both{{0, copy}, {1, copy}};
+  CHECK(microseconds(run(machine, both, kThousand)) == Approx(1));
+  machine.cores = 1;
+  CHECK(microseconds(run(machine, both, kThousand)) == Approx(2));
+  // Each host has its own.
+  CHECK(microseconds(run(machine, {{0, copy}, {2, copy}}, kThousand)) == Approx(1));
+  machine.cores = 2;
+  CHECK(microseconds(run(machine, both, kThousand)) == Approx(1));
+}
+
 TEST_CASE("a bus is shared by a host's ranks, ports are not") {
   auto machine = plain_machine();
   machine.ranks_per_host = 4;

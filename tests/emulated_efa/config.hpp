@@ -1,0 +1,32 @@
+// The environment: HEDDLE_EMULATED_EFA (adapters), _SEED, _SCRIPT, _FABRIC, _IFACE and _FORCE. Read
+// anew whenever an adapter is opened, so that one process can try several.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "script.hpp"
+
+namespace emulated_efa {
+
+struct Config {
+  int adapters = 4;
+  std::uint64_t seed = 1;               // 0: everything in order
+  std::string fabric = "efa";           // or efa-direct
+  std::vector<std::string> interfaces;  // adapter i lies on interface i modulo their number
+  Script script;
+};
+
+// Throws ConfigError.
+Config read_config();
+
+// This process's rank, by what launchers say; -1 when none does.
+int launched_rank();
+
+// Whether the machine has a real EFA device, by what `infiniband` (/sys/class/infiniband) lists:
+// a name with efa in it, Amazon's PCI vendor, or a driver named efa.
+bool has_real_device(const std::filesystem::path& infiniband);
+bool is_forced();
+
+}  // namespace emulated_efa

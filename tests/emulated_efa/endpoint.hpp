@@ -71,7 +71,8 @@ struct Operation {
   bool all_sent = false;
   int fate = kFine;                   // the script's
   std::unique_ptr<std::byte[]> copy;  // injected: our own copy
-  Clock::time_point touched;
+  Clock::time_point posted;
+  Clock::time_point touched;  // its last packet
 };
 
 // A message that comes in several packets.

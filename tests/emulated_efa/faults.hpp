@@ -8,26 +8,31 @@
 
 namespace emulated_efa {
 
-// Lets bytes through at a rate. After idling it may be ahead by `kBurst`, so that a thread that the
-// scheduler kept away catches up.
+// Lets bytes through at a rate, on a clock of its own: a thread that the scheduler kept away from a
+// queue of work catches up, one that had no work does not.
 class Pacer {
  public:
   explicit Pacer(double bytes_per_second = 0) : rate_(bytes_per_second) {}
 
   bool may_go(Clock::time_point now) const { return rate_ == 0 || next_ <= now; }
-  // When these bytes are through.
-  Clock::time_point take(std::size_t bytes, Clock::time_point now) {
-    if (rate_ == 0) return now;
-    const auto span = std::chrono::duration<double>(static_cast<double>(bytes) / rate_);
-    next_ = std::max(next_, now - kBurst) + std::chrono::duration_cast<Nanoseconds>(span);
-    return next_;
+  // When these bytes are through that might begin at `earliest`.
+  Clock::time_point take(std::size_t bytes, Clock::time_point earliest) {
+    if (rate_ == 0) return earliest + span(bytes);
+    return next_ = std::max(next_, earliest) + span(bytes);
+  }
+  Nanoseconds span(std::size_t bytes) const {
+    if (rate_ == 0) return {};
+    const auto seconds = std::chrono::duration<double>(static_cast<double>(bytes) / rate_);
+    return std::chrono::duration_cast<Nanoseconds>(seconds);
   }
 
  private:
-  static constexpr Nanoseconds kBurst = std::chrono::milliseconds(2);
   double rate_;
   Clock::time_point next_{};
 };
+
+// The longest absence that is caught up.
+inline constexpr Nanoseconds kCatchUp = std::chrono::milliseconds(50);
 
 class Faults {
  public:

@@ -34,9 +34,10 @@ struct PacketHeader {
   std::uint32_t key;      // write
   std::uint32_t immediate;
   std::uint32_t to_qkey;  // the addressee's
+  std::int64_t through;   // when the writer's adapter let it go, on the machine's steady clock
   EfaAddress from;
 };
-static_assert(sizeof(PacketHeader) == 104);
+static_assert(sizeof(PacketHeader) == 112);
 
 struct Peer;
 

@@ -66,7 +66,7 @@ long Endpoint::post(Post post) {
   operation.peer = &peer(*vector_->find(post.to));
   operation.total = post.pieces.bytes();
   operation.fate = fate.status;
-  operation.touched = now;
+  operation.posted = operation.touched = now;
   const bool copied = post.inject || (post.flags & FI_INJECT) != 0;
   operation.post = std::move(post);
   if (copied) {

@@ -51,7 +51,13 @@ void Endpoint::on_packet(Packet& packet, std::size_t bytes, Clock::time_point no
     post_buffer(packet);
     return;
   }
-  const auto ready = domain_.faults.receiving.take(bytes, now) + domain_.faults.delay();
+  // The writer's time means nothing when its clock is another's.
+  Faults& faults = domain_.faults;
+  const Clock::time_point through(std::clamp(Nanoseconds(header.through),
+                                             (now - kCatchUp).time_since_epoch(),
+                                             (now + kCatchUp).time_since_epoch()));
+  const auto ready =
+      faults.receiving.take(bytes, through - faults.receiving.span(bytes)) + faults.delay();
   if (ready <= now && late_.empty())
     from.incoming.arrived(&packet, header.number, now);
   else

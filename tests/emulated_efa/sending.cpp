@@ -95,8 +95,10 @@ void Endpoint::send_all(Clock::time_point now) {
         continue;
       }
       Packet& packet = build(operation);
+      const auto through = domain_.faults.sending.take(sizeof(PacketHeader) + packet.header().bytes,
+                                                       std::max(operation.posted, now - kCatchUp));
+      packet.header().through = through.time_since_epoch().count();
       operation.touched = now;
-      domain_.faults.sending.take(sizeof(PacketHeader) + packet.header().bytes, now);
       if (operation.all_sent) peer.sending.pop_front();
       peer.stuck.push_back(&packet);
       if (!send_stuck(peer)) break;

@@ -39,6 +39,14 @@ std::size_t output_bytes(const Buffers& buffers, const Plan& plan, std::size_t e
   return elements * element_bytes;
 }
 
+// The peer of a send or a receive; null for a copy.
+const PlannedEnd* peer_of(const PlannedLane& lane, const PlannedMove& move) {
+  const PlannedEnd* const ends = lane.ends.data() + move.first_end;
+  for (std::uint32_t i = 0; i < move.sources + move.destinations; ++i)
+    if (ends[i].where == Where::peer) return ends + i;
+  return nullptr;
+}
+
 }  // namespace
 
 Execution::Execution(const Plan& plan)
@@ -113,29 +121,44 @@ std::size_t Execution::most_rounds() const {
   return cut_into_rounds(longest, element_bytes_, plan_.pieces(), plan_.chunk_bytes()).rounds;
 }
 
-// Empty where the block is too short to reach this piece of this round. A block of its own length
-// is cut for itself, so that only the ranks that move it need to know the length.
-Chunk Execution::chunk_at(const LaneState& lane) const {
+// Elements of the block that the lane's move is about.
+std::size_t Execution::block_count(const LaneState& lane) const {
+  if (buffers_.blocks == nullptr) return buffers_.count;
   const PlannedMove& move = lane.plan->moves[lane.move];
-  if (buffers_.blocks == nullptr) return chunk_of(cut_, buffers_.count, lane.round, move.piece);
   HEDDLE_ASSERT(move.local != kNoEnd, "move {} has no block", lane.move);
   const PlannedEnd& end = lane.plan->ends[move.local];
   const auto& blocks =
       end.where == Where::input ? buffers_.blocks->inputs : buffers_.blocks->outputs;
-  const std::size_t count = blocks[static_cast<std::size_t>(end.index)].count;
-  const Rounds cut = cut_into_rounds(count, element_bytes_, plan_.pieces(), plan_.chunk_bytes());
-  return lane.round < cut.rounds ? chunk_of(cut, count, lane.round, move.piece) : Chunk{0, 0};
+  return blocks[static_cast<std::size_t>(end.index)].count;
+}
+
+// A block of its own length is cut for itself, so that only the ranks that move it need to know the
+// length.
+Rounds Execution::cut_at(const LaneState& lane) const {
+  if (buffers_.blocks == nullptr) return cut_;
+  return cut_into_rounds(block_count(lane), element_bytes_, plan_.pieces(), plan_.chunk_bytes());
+}
+
+// Empty where the block is too short to reach this piece of this round.
+Chunk Execution::chunk_at(const LaneState& lane) const {
+  const PlannedMove& move = lane.plan->moves[lane.move];
+  const Rounds cut = cut_at(lane);
+  return lane.round < cut.rounds ? chunk_of(cut, block_count(lane), lane.round, move.piece)
+                                 : Chunk{0, 0};
 }
 
 // Makes the lane's position the first one, from where it stands, with something to move.
 void Execution::enter(LaneState& lane) {
   const auto moves = static_cast<std::uint32_t>(lane.plan->moves.size());
   lane.ready = lane.written = lane.deferred = lane.sending = 0;
-  lane.reduced = false;
+  lane.reduced = lane.unannounced = false;
   if (lane.plan->in_sequence) {
     for (; lane.move < moves; ++lane.move, lane.round = 0) {
       lane.chunk = lane.round < rounds_ ? chunk_at(lane) : Chunk{0, 0};
-      if (lane.chunk.count != 0) return;
+      if (lane.chunk.count == 0) continue;
+      lane.unannounced = lane.round == 0 && peer_of(*lane.plan, lane.plan->moves[lane.move]) &&
+                         block_count(lane) * element_bytes_ >= Signatures::kLongTransfer;
+      return;
     }
   } else {
     for (; lane.round < rounds_; ++lane.round, lane.move = 0) {
@@ -161,6 +184,10 @@ bool Execution::run(LaneState& lane) {
   std::size_t bytes = 0;
   bool moved = false;
   while (!lane.finished && bytes < kTurnBytes) {
+    if (lane.unannounced) {
+      if (!announce(lane, lane.plan->moves[lane.move])) return moved;
+      moved = true;
+    }
     const std::uint32_t before = lane.ready + lane.sending + lane.reduced;
     if (!run_move(lane, lane.plan->moves[lane.move])) {
       return moved || lane.ready + lane.sending + lane.reduced != before;
@@ -171,6 +198,13 @@ bool Execution::run(LaneState& lane) {
     enter(lane);
   }
   return moved;
+}
+
+bool Execution::announce(LaneState& lane, const PlannedMove& move) {
+  const std::size_t bytes = block_count(lane) * element_bytes_;
+  if (!signatures_.compare(peer_of(*lane.plan, move)->need, bytes)) return false;
+  lane.unannounced = false;
+  return true;
 }
 
 bool Execution::run_move(LaneState& lane, const PlannedMove& move) {
@@ -372,6 +406,11 @@ Execution::Wait Execution::wait() const {
     const std::uint32_t to = move.sources + move.destinations;
     const PlannedEnd* ends = lane.plan->ends.data();
     const int channel = lane.plan->channel;
+    if (lane.unannounced) {
+      const PlannedEnd* const peer = peer_of(*lane.plan, move);
+      return {peer->from != nullptr ? "the length of data from" : "a free slot to", peer->index,
+              channel, &lane};
+    }
     if (lane.reduced) {
       return {"a free slot to", ends[move.first_end + move.sources + lane.sending].index, channel,
               &lane};
@@ -385,7 +424,8 @@ Execution::Wait Execution::wait() const {
     return {lane.ready < move.sources ? "data from" : "a free slot to", end.index, channel, &lane};
   }
   for (std::size_t need = 0; need < last_tickets_.size(); ++need) {
-    if (!last_tickets_[need]) continue;
+    auto* const to = plan_.send_pipe(need);
+    if (!last_tickets_[need] && (to == nullptr || to->flushed())) continue;
     const PipeNeed& pipe = plan_.needs()[need];
     return {"the last send to", pipe.peer, pipe.channel, nullptr};
   }
@@ -398,8 +438,8 @@ std::string Execution::waiting_for() const {
   if (wait.rank >= 0) text += fmt::format(" rank {}", wait.rank);
   if (wait.channel >= 0) text += fmt::format(" on channel {}", wait.channel);
   if (wait.lane != nullptr) {
-    text += fmt::format(", round {} of {}, move {}", wait.lane->round + 1, cut_.rounds,
-                        wait.lane->move + 1);
+    text += fmt::format(", round {} of {}, move {}", wait.lane->round + 1,
+                        cut_at(*wait.lane).rounds, wait.lane->move + 1);
   }
   return text;
 }

@@ -91,6 +91,7 @@ class Execution {
     std::uint32_t written;   // destinations in `into`
     std::uint32_t deferred;  // peers that send in place, once the reduction is done
     std::uint32_t sending;   // destinations that need no more sending in place
+    bool unannounced;        // the length of the send or receive is still to be compared
     bool reduced;
     bool finished;
     // Parts of the execution's arrays.
@@ -108,6 +109,7 @@ class Execution {
   };
 
   bool run(LaneState& lane);
+  bool announce(LaneState& lane, const PlannedMove& move);
   bool run_move(LaneState& lane, const PlannedMove& move);
   bool gather(LaneState& lane, const PlannedMove& move);
   bool hazard_passed(LaneState& lane, const Hazard& hazard);
@@ -123,6 +125,8 @@ class Execution {
   void enter(LaneState& lane);
   void leave(LaneState& lane) const;
   collectives::Chunk chunk_at(const LaneState& lane) const;
+  std::size_t block_count(const LaneState& lane) const;
+  collectives::Rounds cut_at(const LaneState& lane) const;
   std::size_t most_rounds() const;
   bool all_sent();
   std::byte* output_chunk(const PlannedEnd& end, const collectives::Chunk& chunk) const;

@@ -16,12 +16,6 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   return x ^ (x >> 32);
 }
 
-// What crosses a pipe to be compared: the lengths in the order in which they move, as a hash.
-struct Signature {
-  std::uint64_t hash;
-  std::uint64_t bytes;
-};
-
 std::size_t length_of(const PlannedLane& lane, const PlannedMove& move, const Blocks& blocks) {
   const PlannedEnd& end = lane.ends[move.local];
   const auto& list = end.where == Where::input ? blocks.inputs : blocks.outputs;
@@ -34,9 +28,8 @@ void Signatures::reset(const Buffers& buffers, std::size_t element_bytes) {
   pending_ = 0;
   if (buffers.blocks == nullptr) return;
   pipes_.assign(pipes_.size(), {});
-  bool transfers = false;
   for (const PlannedLane& lane : plan_.lanes()) {
-    transfers = transfers || lane.in_sequence;
+    if (lane.in_sequence) continue;
     for (const PlannedMove& move : lane.moves)
       for (std::uint32_t i = 0; i < move.sources + move.destinations; ++i) {
         const PlannedEnd& end = lane.ends[move.first_end + i];
@@ -45,18 +38,16 @@ void Signatures::reset(const Buffers& buffers, std::size_t element_bytes) {
         Pipe& pipe = pipes_[end.need];
         pipe.hash = mixed(pipe.hash, bytes);
         pipe.bytes += bytes;
+        pending_ += pipe.pending ? 0 : 1;
+        pipe.pending = true;
       }
-  }
-  for (Pipe& pipe : pipes_) {
-    pipe.pending = !transfers || pipe.bytes >= kLongTransfer;
-    pending_ += pipe.pending ? 1 : 0;
   }
 }
 
 bool Signatures::advance() {
   bool moved = false;
   for (std::size_t need = 0; need < pipes_.size(); ++need) {
-    if (!pipes_[need].pending || !compare(need)) continue;
+    if (!pipes_[need].pending || !compare(need, {pipes_[need].hash, pipes_[need].bytes})) continue;
     pipes_[need].pending = false;
     --pending_;
     moved = true;
@@ -64,9 +55,11 @@ bool Signatures::advance() {
   return moved;
 }
 
-// One end of one pipe; false when it cannot yet.
-bool Signatures::compare(std::size_t need) {
-  const Signature mine{pipes_[need].hash, pipes_[need].bytes};
+bool Signatures::compare(std::size_t need, std::size_t bytes) {
+  return compare(need, {mixed(0, bytes), bytes});
+}
+
+bool Signatures::compare(std::size_t need, const Signature& mine) {
   if (transport::SendPipe* to = plan_.send_pipe(need)) {
     std::byte* slot = to->acquire(sizeof mine);
     if (slot == nullptr) return false;

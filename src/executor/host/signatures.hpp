@@ -1,6 +1,7 @@
 // Before blocks of different lengths move, the two ends of every pipe compare what they think goes
 // over it: lengths are each rank's own argument, and a long message does not carry its length over
-// every transport.
+// every transport. Of sends and receives each long one is compared when its turn comes, for the
+// two ends may have grouped them differently.
 //
 // Thread rule: that of the execution that owns it.
 #pragma once
@@ -20,7 +21,8 @@ class Signatures {
   // `plan` must be bound and outlive this.
   explicit Signatures(const Plan& plan) : plan_(plan), pipes_(plan.needs().size()) {}
 
-  // Of a new operation; nothing to compare where its blocks are equal.
+  // Of a new operation; nothing to compare where its blocks are equal, and nothing yet in lanes in
+  // sequence.
   void reset(const Buffers& buffers, std::size_t element_bytes);
   bool pending() const { return pending_ != 0; }
   // Sends and compares what it can now; whether it could any. Fails with heddleRemoteError naming
@@ -29,8 +31,10 @@ class Signatures {
   // The rank that it waits for.
   int waiting_on_rank() const;
 
-  // A group of sends and receives compares only pipes that carry so many bytes: shorter messages
-  // always carry their length.
+  // Compares the length of a send or receive, at its end of the pipe; false when it cannot yet.
+  bool compare(std::size_t need, std::size_t bytes);
+
+  // Sends and receives from so many bytes are compared: shorter messages always carry their length.
   static constexpr std::size_t kLongTransfer = 64 * 1024;
 
  private:
@@ -39,7 +43,12 @@ class Signatures {
     std::size_t bytes = 0;
     bool pending = false;
   };
-  bool compare(std::size_t need);
+  // What crosses a pipe to be compared: the lengths in the order in which they move, as a hash.
+  struct Signature {
+    std::uint64_t hash;
+    std::uint64_t bytes;
+  };
+  bool compare(std::size_t need, const Signature& mine);
 
   const Plan& plan_;
   std::vector<Pipe> pipes_;  // one a need of the plan

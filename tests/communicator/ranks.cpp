@@ -6,7 +6,7 @@
 
 namespace heddle::test {
 
-std::vector<std::string> errors_of_ranks(int ranks, const Body& body, const std::string& settings) {
+std::vector<std::string> errors_of_ranks(int ranks, const Body& body, const SettingsOf& settings) {
   const UniqueId id = UniqueId::make();
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
@@ -14,7 +14,7 @@ std::vector<std::string> errors_of_ranks(int ranks, const Body& body, const std:
     threads.emplace_back([&, rank] {
       auto& error = errors[static_cast<std::size_t>(rank)];
       try {
-        auto communicator = Communicator::from_unique_id(id, ranks, rank, {settings});
+        auto communicator = Communicator::from_unique_id(id, ranks, rank, {settings(rank)});
         try {
           body(communicator, rank);
         } catch (const std::exception& thrown) {
@@ -29,12 +29,21 @@ std::vector<std::string> errors_of_ranks(int ranks, const Body& body, const std:
   return errors;
 }
 
-void run_ranks(int ranks, const Body& body, const std::string& settings) {
+std::vector<std::string> errors_of_ranks(int ranks, const Body& body, const std::string& settings) {
+  return errors_of_ranks(ranks, body, [&](int) { return settings; });
+}
+
+void run_ranks(int ranks, const Body& body, const SettingsOf& settings) {
   const auto errors = errors_of_ranks(ranks, body, settings);
   for (std::size_t rank = 0; rank < errors.size(); ++rank) {
-    INFO("rank " << rank << " of " << ranks << ", settings \"" << settings << "\"");
+    INFO("rank " << rank << " of " << ranks << ", settings \"" << settings(static_cast<int>(rank))
+                 << "\"");
     CHECK(errors[rank] == "");
   }
+}
+
+void run_ranks(int ranks, const Body& body, const std::string& settings) {
+  run_ranks(ranks, body, [&](int) { return settings; });
 }
 
 }  // namespace heddle::test

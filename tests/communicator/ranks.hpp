@@ -15,7 +15,14 @@ using Body = std::function<void(Communicator&, int rank)>;
 // throws aborts its communicator, so that the others end too.
 std::vector<std::string> errors_of_ranks(int ranks, const Body& body,
                                          const std::string& settings = {});
+// With settings of each rank's own.
+using SettingsOf = std::function<std::string(int rank)>;
+std::vector<std::string> errors_of_ranks(int ranks, const Body& body, const SettingsOf& settings);
 // The same, and every rank must end without an error.
 void run_ranks(int ranks, const Body& body, const std::string& settings = {});
+void run_ranks(int ranks, const Body& body, const SettingsOf& settings);
+
+// What every way to carry data is called in settings.
+inline constexpr const char* kCarriers[] = {"HEDDLE_SHM=1", "HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp"};
 
 }  // namespace heddle::test

@@ -119,6 +119,7 @@ std::string settings_of(const Options& options) {
   if (!options.provider.empty()) settings += "HEDDLE_SHM=0 HEDDLE_PROVIDER=" + options.provider;
   if (options.timeout > 0)
     settings += fmt::format("{}HEDDLE_TIMEOUT={}", settings.empty() ? "" : " ", options.timeout);
+  if (!options.settings.empty()) settings += (settings.empty() ? "" : " ") + options.settings;
   return settings;
 }
 

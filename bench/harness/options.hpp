@@ -27,6 +27,7 @@ struct Options {
   std::vector<heddleDataType_t> types = {heddleFloat32};
   std::vector<Op> ops = {Op::sum};
   std::string provider, json, csv;
+  std::string settings;                // more of the library's, as settings_of() returns them
   std::vector<std::string> arguments;  // as given
 };
 

@@ -1,0 +1,90 @@
+#include "harness/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "harness/benchmark.hpp"
+#include "harness/local_ranks.hpp"
+#include "heddle/mpi.hpp"
+
+namespace heddle::bench {
+namespace {
+
+constexpr int kDefaultRanks = 2;
+
+using Body = std::function<int(Control&, const Join&)>;
+
+int status_of(const Error& error) {
+  switch (error.code()) {
+    case heddleTimeout: return kTimedOut;
+    case heddleInvalidUsage: return kInvalidUsage;
+    case heddleInternalError: return kInternalError;
+    default: return kLibraryError;
+  }
+}
+
+// Runs `run`, which returns an exit status; tells standard error what it threw.
+template <typename Run>
+int guarded(std::string_view program, int rank, Run run) {
+  try {
+    return run();
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}: rank {}: {}\n", program, rank, error.what());
+    return status_of(error);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: rank {}: {}\n", program, rank, error.what());
+    return kInternalError;
+  }
+}
+
+int run_under_mpi(std::string_view program, int ranks, const Body& body,
+                  const LauncherClaim& claim) {
+  MPI_Init(nullptr, nullptr);
+  int world = 0, rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &world);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int status = guarded(program, rank, [&] {
+    check_launcher(claim, world);
+    if (ranks > 1)
+      throw Error(heddleInvalidUsage,
+                  fmt::format("-g {} under a launcher ({}={}): its processes are the ranks; "
+                              "allowed: -g 1",
+                              ranks, claim.variable, claim.ranks));
+    const auto control = mpi_control();
+    return body(*control, join_by_mpi);
+  });
+  // Other ranks may wait for one that failed; wrong data is known to all of them.
+  if (status != 0 && status != kWrongData && world > 1) MPI_Abort(MPI_COMM_WORLD, status);
+  MPI_Finalize();
+  return status;
+}
+
+int run_forked(std::string_view program, int ranks, const Body& body) {
+  return run_local_ranks(ranks > 0 ? ranks : kDefaultRanks, [&](Control& control) {
+    return guarded(program, control.rank(), [&] {
+      const int status =
+          body(control, [&](const Options& options) { return join_by_id(options, control); });
+      return control.rank() == 0 ? status : 0;  // one rank's word is enough
+    });
+  });
+}
+
+}  // namespace
+
+int launch(std::string_view program, int ranks, const Body& body) {
+  // MPI and libfabric may load libraries that catch signals and hide crashes unless told not to.
+  setenv("IPATH_NO_BACKTRACE", "1", 0);
+  setenv("HFI_NO_BACKTRACE", "1", 0);
+  const LauncherClaim claim = launcher_claim();
+  // SLURM_NTASKS also stands in a job's own shell, where -g says that nobody else was started.
+  const bool job_shell =
+      claim.variable == "SLURM_NTASKS" && std::getenv("SLURM_STEP_ID") == nullptr;
+  if (claim.ranks > 0 && !(job_shell && ranks > 0))
+    return run_under_mpi(program, ranks, body, claim);
+  return run_forked(program, ranks, body);
+}
+
+}  // namespace heddle::bench

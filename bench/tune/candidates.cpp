@@ -1,0 +1,78 @@
+#include "tune/candidates.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "collectives/rounds.hpp"
+
+namespace heddle::bench::tune {
+namespace {
+
+constexpr std::array kChannels = {1, 2, 4};
+constexpr std::array<std::size_t, 2> kShares = {4, 16};  // of a slot
+
+bool usable(const collectives::Algorithm& algorithm, const collectives::Shape& shape,
+            std::size_t chunk_bytes) {
+  return collectives::can_do(algorithm, shape) &&
+         chunk_bytes / static_cast<std::size_t>(algorithm.parts(shape)) >= collectives::kPieceAlign;
+}
+
+}  // namespace
+
+std::string Candidate::text() const {
+  const std::string chunks =
+      chunk_bytes == 0 ? "" : fmt::format(" in {} KiB", static_cast<double>(chunk_bytes) / 1024);
+  return fmt::format("{} x{}{}", algorithm, channels, chunks);
+}
+
+std::vector<Candidate> candidates_of(const World& world, base::Collective collective,
+                                     std::size_t slot_bytes) {
+  std::vector<Candidate> candidates;
+  for (const collectives::Algorithm& algorithm : collectives::algorithms())
+    for (const int channels : kChannels)
+      if (usable(algorithm, {collective, world.ranks, channels, 0, world.ranks_per_host},
+                 slot_bytes))
+        candidates.push_back({std::string(algorithm.name), channels, 0});
+  return candidates;
+}
+
+std::vector<Candidate> in_smaller_chunks(const Candidate& candidate, const World& world,
+                                         const Cell& cell, std::size_t slot_bytes) {
+  const collectives::Algorithm& algorithm = *collectives::algorithm_named(candidate.algorithm);
+  const collectives::Shape shape{cell.collective, world.ranks, candidate.channels, 0,
+                                 world.ranks_per_host};
+  const std::size_t block = count_of(cell, world.ranks) * sizeof(float);
+  const std::size_t piece = block / static_cast<std::size_t>(algorithm.pieces(shape));
+  std::vector<Candidate> smaller;
+  for (const std::size_t share : kShares) {
+    const std::size_t chunk = slot_bytes / share;
+    const bool cuts = piece * static_cast<std::size_t>(algorithm.parts(shape)) > chunk;
+    if (cuts && usable(algorithm, shape, chunk))
+      smaller.push_back({candidate.algorithm, candidate.channels, chunk});
+  }
+  return smaller;
+}
+
+Candidate candidate_of(const tuner::Pick& pick, std::size_t slot_bytes) {
+  return {std::string(pick.algorithm->name), pick.channels,
+          pick.chunk_bytes == slot_bytes ? 0 : pick.chunk_bytes};
+}
+
+topology::Machine forcing(const Candidate& candidate, const World& world) {
+  topology::Machine machine;
+  machine.name = "heddle-tune's candidate";
+  machine.rank.copy_bandwidth = machine.rank.reduce_bandwidth = machine.inner.bandwidth = 1;
+  for (int i = 0; i < base::kCollectives; ++i) {
+    topology::Tuned& tuned = machine.software.tuned.emplace_back();
+    tuned.collective = base::name_of(static_cast<base::Collective>(i));
+    tuned.hosts = world.hosts;
+    tuned.ranks = world.ranks;
+    tuned.algorithm = candidate.algorithm;
+    tuned.channels = candidate.channels;
+    tuned.chunk_bytes = candidate.chunk_bytes;
+  }
+  return machine;
+}
+
+}  // namespace heddle::bench::tune

@@ -1,0 +1,85 @@
+#include "tune/library_stopwatch.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "topology/machine_json.hpp"
+
+namespace heddle::bench::tune {
+namespace {
+
+// Their slots are megabytes for every pair of ranks.
+constexpr std::size_t kMostOpen = 48;
+
+double clock_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+TuningFile::TuningFile(const topology::Machine& machine)
+    : path_(std::filesystem::temp_directory_path() / "heddle-tune-XXXXXX") {
+  const int fd = mkstemp(path_.data());
+  const std::string text = topology::machine_json(machine);
+  const bool written =
+      fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (!written)
+    throw Error(heddleSystemError,
+                fmt::format("cannot write {}: {}", path_, std::generic_category().message(error)));
+}
+
+TuningFile::~TuningFile() { unlink(path_.c_str()); }
+
+LibraryStopwatch::LibraryStopwatch(Control& control, const World& world, OpenSession open_session,
+                                   std::size_t max_bytes)
+    : control_(control),
+      world_(world),
+      open_session_(std::move(open_session)),
+      send_(std::max<std::size_t>(max_bytes, 64)),
+      receive_(std::max<std::size_t>(max_bytes, 64)) {}
+
+Session& LibraryStopwatch::session_of(const Candidate& candidate) {
+  const auto found = std::find_if(open_.begin(), open_.end(),
+                                  [&](const Open& open) { return open.candidate == candidate; });
+  if (found != open_.end()) {
+    open_.splice(open_.begin(), open_, found);
+    return *open_.front().session;
+  }
+  if (open_.size() >= kMostOpen) open_.pop_back();
+  const TuningFile file(forcing(candidate, world_));
+  open_.push_front({candidate, open_session_(file.setting() + settings_)});
+  return *open_.front().session;
+}
+
+double LibraryStopwatch::time(const Candidate& candidate, const Cell& cell, int operations) {
+  return time(session_of(candidate), cell, operations);
+}
+
+double LibraryStopwatch::time(Session& session, const Cell& cell, int operations) {
+  const Benchmark& benchmark = benchmark_of(cell.collective);
+  const Step step{
+      world_.rank,
+      world_.ranks,
+      false,
+      {send_.data(), receive_.data(), count_of(cell, world_.ranks), heddleFloat32, Op::sum, 0}};
+  control_.barrier();
+  benchmark.run(session, step);  // ranks leave a barrier less evenly than an operation
+  const double start = clock_seconds();
+  for (int i = 0; i < operations; ++i) benchmark.run(session, step);
+  const double seconds = (clock_seconds() - start) / operations;
+  const std::vector<double> all = control_.all_gather(seconds);
+  return *std::max_element(all.begin(), all.end());
+}
+
+double LibraryStopwatch::now() { return control_.all_gather(clock_seconds()).front(); }
+
+}  // namespace heddle::bench::tune

@@ -1,0 +1,113 @@
+#include "tune/race.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace heddle::bench::tune {
+namespace {
+
+// A sample: long beside the reading of a clock and a barrier, short beside a slice of the
+// scheduler.
+constexpr double kSampleSeconds = 0.001;
+constexpr int kMostOperations = 1000;
+// An operation that takes longer is a sample of its own.
+constexpr double kLongSeconds = 0.004;
+// Rounds after which who is far behind drops out once more.
+constexpr int kSecondDrop = 3, kThirdDrop = 9;
+// So many of the best are tried in smaller chunks.
+constexpr std::size_t kRefined = 3;
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double at = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (values[above] - values[below]) * (at - static_cast<double>(below));
+}
+
+void sample(Stopwatch& stopwatch, const Cell& cell, Timed& timed) {
+  timed.samples.push_back(stopwatch.time(timed.candidate, cell, timed.operations));
+}
+
+// The first time connects and touches memory, and few short operations show little but how evenly
+// the ranks began.
+Timed enter(Stopwatch& stopwatch, const Cell& cell, const Candidate& candidate) {
+  Timed timed{candidate, {}, 1};
+  stopwatch.time(candidate, cell, 1);
+  if (stopwatch.time(candidate, cell, 1) < kLongSeconds) {
+    const double once = std::max(stopwatch.time(candidate, cell, 16), 1e-7);
+    timed.operations = std::clamp(static_cast<int>(kSampleSeconds / once), 1, kMostOperations);
+  }
+  sample(stopwatch, cell, timed);
+  return timed;
+}
+
+bool contains(const std::vector<Candidate>& all, const Candidate& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+void sort_by_median(std::vector<Timed>& timed) {
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const Timed& a, const Timed& b) { return a.median() < b.median(); });
+}
+
+// Moves the slow ones to `dropped`.
+void drop(std::vector<Timed>& running, std::vector<Timed>& dropped, double factor,
+          const std::vector<Candidate>& keep) {
+  sort_by_median(running);
+  const double limit = running.front().median() * factor;
+  const auto slow = std::stable_partition(running.begin(), running.end(), [&](const Timed& timed) {
+    return timed.median() <= limit || contains(keep, timed.candidate);
+  });
+  std::move(slow, running.end(), std::back_inserter(dropped));
+  running.erase(slow, running.end());
+}
+
+}  // namespace
+
+double Timed::median() const { return quantile(samples, 0.5); }
+
+double Timed::noise() const {
+  const double spread = quantile(samples, 0.75) - quantile(samples, 0.25);
+  // Of a normal distribution the quartiles are 1.349 deviations apart, and the deviation of the
+  // median of n is 1.253 / sqrt(n) of one.
+  return 0.93 * spread / std::sqrt(static_cast<double>(samples.size())) / median();
+}
+
+const Timed* Outcome::find(const Candidate& candidate) const {
+  for (const Timed& each : timed)
+    if (each.candidate == candidate) return &each;
+  return nullptr;
+}
+
+Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate>& candidates,
+             const RaceLimits& limits, const std::vector<Candidate>& keep,
+             const std::function<std::vector<Candidate>(const Candidate&)>& more) {
+  const double start = stopwatch.now();
+  std::vector<Timed> running, dropped;
+  for (const Candidate& candidate : candidates)
+    running.push_back(enter(stopwatch, cell, candidate));
+  drop(running, dropped, limits.first_drop, keep);
+  if (more) {
+    std::vector<Candidate> further;
+    for (std::size_t i = 0; i < std::min(kRefined, running.size()); ++i)
+      for (const Candidate& candidate : more(running[i].candidate)) further.push_back(candidate);
+    for (const Candidate& candidate : further) running.push_back(enter(stopwatch, cell, candidate));
+  }
+  for (int round = 1; round < limits.rounds; ++round) {
+    if (round >= limits.least_rounds && stopwatch.now() - start > limits.seconds) break;
+    if (round == kSecondDrop) drop(running, dropped, limits.second_drop, keep);
+    if (round == kThirdDrop) drop(running, dropped, limits.third_drop, keep);
+    // Another one begins each time: what comes after whom is not always the same.
+    std::rotate(running.begin(), running.begin() + 1, running.end());
+    for (Timed& timed : running) sample(stopwatch, cell, timed);
+  }
+  sort_by_median(running);
+  sort_by_median(dropped);
+  Outcome outcome{cell, std::move(running)};
+  std::move(dropped.begin(), dropped.end(), std::back_inserter(outcome.timed));
+  return outcome;
+}
+
+}  // namespace heddle::bench::tune

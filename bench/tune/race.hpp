@@ -1,0 +1,48 @@
+// The race of the candidates for one cell: short samples, all candidates in turn, round after
+// round, so that whatever else the machine does falls on all of them; who is far behind drops out.
+//
+// Everything here is computed from numbers that all ranks share, so that all take the same turns.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tune/stopwatch.hpp"
+
+namespace heddle::bench::tune {
+
+struct Timed {
+  Candidate candidate;
+  std::vector<double> samples;  // seconds of one operation
+  int operations = 1;           // of a sample
+
+  double median() const;
+  // How far the median may be off, as a share of it: the standard error of a median, by the
+  // quartiles.
+  double noise() const;
+};
+
+struct Outcome {
+  Cell cell;
+  std::vector<Timed> timed;  // best median first
+
+  const Timed& best() const { return timed.front(); }
+  // Null when it was not measured.
+  const Timed* find(const Candidate& candidate) const;
+};
+
+struct RaceLimits {
+  double seconds = 1;    // after which no further round begins
+  int rounds = 41;       // at most
+  int least_rounds = 5;  // whatever the time
+  // Slower than the best by more than these drops out: after the first round, the third, the ninth.
+  double first_drop = 2, second_drop = 1.25, third_drop = 1.12;
+};
+
+// Those that `keep` are never dropped; `more` gives further candidates that are tried when one is
+// among the best after the first round (may be empty). At least one candidate is required.
+Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate>& candidates,
+             const RaceLimits& limits, const std::vector<Candidate>& keep = {},
+             const std::function<std::vector<Candidate>(const Candidate&)>& more = {});
+
+}  // namespace heddle::bench::tune

@@ -1,0 +1,104 @@
+#include "tune/world.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "base/settings.hpp"
+#include "harness/sizes.hpp"
+#include "topology/cpu.hpp"
+#include "topology/host.hpp"
+
+namespace heddle::bench::tune {
+namespace {
+
+struct Place {
+  char host[64] = {};  // identity
+  char name[64] = {};
+  int cores = 1;
+};
+
+constexpr std::size_t kElement = 4;
+
+// Like communicator::World::ranks_per_host.
+int ranks_per_host(const std::vector<std::string>& hosts) {
+  const std::size_t ranks = hosts.size();
+  std::size_t per_host = 1;
+  while (per_host < ranks && hosts[per_host] == hosts[0]) ++per_host;
+  if (ranks % per_host != 0) return 0;
+  std::set<std::string> seen;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    if (rank % per_host != 0 ? hosts[rank] != hosts[rank - 1] : !seen.insert(hosts[rank]).second)
+      return 0;
+  return static_cast<int>(per_host);
+}
+
+}  // namespace
+
+World describe_world(Control& control, const std::string& settings) {
+  std::vector<std::string> warnings;
+  const base::Settings read = base::load_settings(environ, settings, warnings);
+  const topology::Host here = topology::this_host(read);
+  Place mine;
+  // Without shared memory the ranks of a host are as far from each other as hosts are.
+  const std::string id = read.shm ? here.id : here.id + std::to_string(control.rank());
+  std::strncpy(mine.host, id.c_str(), sizeof mine.host - 1);
+  std::strncpy(mine.name, here.name.c_str(), sizeof mine.name - 1);
+  mine.cores = topology::usable_cpus();
+  std::vector<Place> places(static_cast<std::size_t>(control.ranks()));
+  control.all_gather(&mine, places.data(), sizeof mine);
+  World world;
+  world.rank = control.rank();
+  world.ranks = control.ranks();
+  std::vector<std::string> hosts;
+  for (const Place& place : places) hosts.emplace_back(place.host);
+  world.hosts = static_cast<int>(std::set<std::string>(hosts.begin(), hosts.end()).size());
+  world.ranks_per_host = ranks_per_host(hosts);
+  world.host = places.front().name;
+  world.cores = places.front().cores;
+  for (const Place& place : places) world.cores = std::min(world.cores, place.cores);
+  return world;
+}
+
+const Benchmark& benchmark_of(base::Collective collective) {
+  switch (collective) {
+    case base::Collective::all_gather: return kAllGather;
+    case base::Collective::reduce_scatter: return kReduceScatter;
+    case base::Collective::broadcast: return kBroadcast;
+    case base::Collective::reduce: return kReduce;
+    case base::Collective::gather: return kGather;
+    case base::Collective::scatter: return kScatter;
+    case base::Collective::all_to_all: return kAllToAll;
+    default: return kAllReduce;
+  }
+}
+
+std::size_t count_of(const Cell& cell, int ranks) {
+  const Benchmark& benchmark = benchmark_of(cell.collective);
+  const Parts parts = std::max(benchmark.send, benchmark.receive);
+  return part_count(cell.bytes, kElement, static_cast<std::size_t>(number_of(parts, ranks)));
+}
+
+std::size_t bytes_of(const Cell& cell, int ranks) {
+  const int blocks = std::max(base::input_blocks(cell.collective, ranks),
+                              base::output_blocks(cell.collective, ranks));
+  return count_of(cell, ranks) * kElement * static_cast<std::size_t>(blocks);
+}
+
+tuner::Request request_of(const World& world, const Cell& cell, std::size_t slot_bytes) {
+  tuner::Request request{};
+  request.selection.collective = cell.collective;
+  request.selection.bytes = bytes_of(cell, world.ranks);
+  request.selection.ranks = world.ranks;
+  request.selection.reach =
+      world.hosts == 1 ? collectives::Reach::local : collectives::Reach::fabric;
+  request.selection.ranks_per_host = world.ranks_per_host;
+  request.block_bytes = count_of(cell, world.ranks) * kElement;
+  request.hosts = world.hosts;
+  request.slot_bytes = slot_bytes;
+  return request;
+}
+
+}  // namespace heddle::bench::tune

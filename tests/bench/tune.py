@@ -1,0 +1,106 @@
+"""heddle-tune as a user runs it: a file comes out, jobs use it, wrong ones are refused.
+
+    tune.py HEDDLE_TUNE ALL_REDUCE_PERF
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TUNE, PERF = sys.argv[1:3]
+
+
+def run(command, status=0, **settings):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
+    environment.update(settings)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    text = done.stdout + done.stderr
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {command}\n{text}"
+    return text
+
+
+def says(text, words):
+    assert words in text, f'does not say "{words}":\n{text}'
+
+
+def perf(status=0, ranks=2, **settings):
+    return run([PERF, "-g", str(ranks), "-b", "1K", "-e", "1K", "-n", "2"], status, **settings)
+
+
+def tune(*arguments):
+    return run([TUNE, "-b", "1K", "-e", "64K", "-f", "64", "--budget", "1", *arguments])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = os.path.join(folder, "machine.json"), os.path.join(folder, "other.json")
+        results = os.path.join(folder, "results.json")
+        text = tune("-g", "2", "--collectives", "all-reduce", "-o", path, "-J", results,
+                    "--name", "loom")
+        says(text, "# Within 5 % of the best: ")
+        with open(path) as file:
+            machine = json.load(file)
+        assert machine["name"] == "loom" and machine["ranks_per_host"] == 2, machine
+        for number in (machine["rank"]["copy_bandwidth_gb_per_s"], machine["rank"]["move_us"],
+                       machine["rank"]["reduce_bandwidth_gb_per_s"], machine["cores"],
+                       machine["inner"]["bandwidth_gb_per_s"], machine["inner"]["latency_us"]):
+            says(number["origin"], "measured by heddle-tune on ")
+            assert number["value"] >= 0, number
+        rows = machine["software"]["tuned"]
+        assert {(row["collective"], row["hosts"], row["ranks"]) for row in rows} == {
+            ("all-reduce", 1, 2)}, rows
+        assert "up_to_bytes" not in rows[-1], rows
+        with open(results) as file:
+            cells = json.load(file)["cells"]
+        assert [cell["bytes"] for cell in cells] == [1024, 65536], cells
+        assert all(cell["tuned_over_best"] >= 1 and cell["candidates"] > 1 for cell in cells), cells
+
+        # Used, with the reason in the log; what is forced wins.
+        row = rows[0]
+        name = row["algorithm"]["value"]
+        used = perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info")
+        says(used, f"{name} on {row['channels']} channels")
+        says(used, "measured best on loom")
+        forced = "ring" if name != "ring" else "tree"
+        says(perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info", HEDDLE_ALGO=forced),
+             f"{forced} was asked for")
+        says(perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info", HEDDLE_CHANNELS="3"),
+             "on 3 channels")
+        # A world that was not measured is priced by the model.
+        says(perf(ranks=3, HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info"), "the model of loom says")
+
+        # Other collectives and worlds stay in a merged file.
+        tune("-g", "3", "--collectives", "broadcast", "--merge", path, "-o", other)
+        with open(other) as file:
+            rows = json.load(file)["software"]["tuned"]
+        assert {(row["collective"], row["ranks"]) for row in rows} == {
+            ("all-reduce", 2), ("broadcast", 3)}, rows
+
+        # Wrong files are refused by line and field, before anybody waits.
+        wrong = os.path.join(folder, "wrong.json")
+        with open(path) as file:
+            lines = file.read().split("\n")
+        at = next(i for i, line in enumerate(lines) if '"channels"' in line)
+        end = "," if lines[at].endswith(",") else ""
+        lines[at] = f'        "channels": "many"{end}'
+        with open(wrong, "w") as file:
+            file.write("\n".join(lines))
+        text = perf(3, HEDDLE_TUNING_FILE=wrong)
+        says(text, f"HEDDLE_TUNING_FILE={wrong}: {wrong}:{at + 1}: software.tuned[0].channels")
+        says(text, "a whole number is needed")
+        lines[at] = f'        "chanels": 2{end}'
+        with open(wrong, "w") as file:
+            file.write("\n".join(lines))
+        says(perf(3, HEDDLE_TUNING_FILE=wrong), f"{wrong}:{at + 1}: software.tuned[0].chanels")
+        with open(wrong, "w") as file:
+            file.write("\n".join(lines[: at - 1]))
+        says(perf(3, HEDDLE_TUNING_FILE=wrong), "not JSON")
+        says(perf(3, HEDDLE_TUNING_FILE=os.path.join(folder, "none.json")), "none.json")
+
+        # So are command lines.
+        says(run([TUNE, "--collectives", "all-redcue"], 6), "allowed: all-reduce")
+
+
+main()

@@ -16,8 +16,12 @@ constexpr std::array kChannels = {1, 2, 4, 8};
 // Shares of a slot that a chunk may have: smaller ones start a pipeline sooner.
 constexpr std::array<std::size_t, 3> kChunkShares = {1, 4, 16};
 
+bool has_network(const topology::Machine& machine) {
+  return machine.adapters.count > 0 || machine.host_network.count > 0;
+}
+
 topology::AdapterModel network_between(const topology::Machine& machine, int hosts) {
-  if (hosts <= 1 && machine.adapters.count == 0 && machine.host_network.count == 0) return {};
+  if (hosts <= 1 && !has_network(machine)) return {};
   return topology::network_of(machine, -1);
 }
 
@@ -94,10 +98,13 @@ Pick Tuner::pick(const Request& request) {
     return {collectives::algorithm_named(tuned->algorithm), tuned->channels, chunk,
             fmt::format("measured best on {}", machine_->name)};
   }
-  const std::vector<Priced> priced = prices(request);
+  const bool no_network = request.hosts > 1 && !has_network(*machine_);
+  const std::vector<Priced> priced = no_network ? std::vector<Priced>{} : prices(request);
   if (priced.empty()) {
     const auto selection = collectives::choose(asked);
-    return {selection.algorithm, selection.channels, request.slot_bytes, selection.why};
+    const std::string but =
+        no_network ? fmt::format("; {} has nothing between hosts", machine_->name) : "";
+    return {selection.algorithm, selection.channels, request.slot_bytes, selection.why + but};
   }
   const Priced& best = priced.front();
   return {best.algorithm, best.channels, best.chunk_bytes,

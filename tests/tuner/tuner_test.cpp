@@ -66,6 +66,16 @@ TEST_CASE("what was measured in such a world wins over prices, in no other world
   CHECK_THAT(tuner.pick(request(8, 2, 1024)).why, Contains("the model of plain says"));
 }
 
+TEST_CASE("between hosts a machine without adapters leaves it to the table") {
+  topology::Machine machine = plain_machine(1, 8);
+  machine.adapters.count = machine.host_network.count = 0;
+  Tuner tuner(machine);
+  const Request asked = request(16, 2, 1024);
+  const Pick pick = tuner.pick(asked);
+  CHECK(pick.algorithm == collectives::choose(asked.selection).algorithm);
+  CHECK_THAT(pick.why, Contains("plain has nothing between hosts"));
+}
+
 TEST_CASE("what is asked for wins over all") {
   topology::Machine machine = plain_machine(2, 8);
   machine.software.tuned = {{"all-reduce", 2, 16, topology::kAnyBytes, "tree", 3, 0}};

@@ -22,6 +22,11 @@ using heddle::executor::Direction;
 
 namespace {
 
+void spoil_if_failed(heddleResult_t result) {
+  if (result != heddleSuccess && heddle::communicator::in_group())
+    heddle::communicator::spoil_group(thread_error());
+}
+
 // Runs the call that `make(communicator, its place)` gives, or notes it for the end of the group.
 template <typename Make>
 heddleResult_t run(heddleComm_t comm, Make&& make) {
@@ -35,8 +40,7 @@ heddleResult_t run(heddleComm_t comm, Make&& make) {
       communicator->run(std::move(call));
     }
   });
-  if (result != heddleSuccess && heddle::communicator::in_group())
-    heddle::communicator::spoil_group(thread_error());
+  spoil_if_failed(result);
   return result;
 }
 
@@ -47,7 +51,7 @@ void give_work(heddleWork_t* work, std::shared_ptr<Communicator> communicator,
 
 template <typename Make>
 heddleResult_t start(heddleComm_t comm, heddleWork_t* work, Make&& make) {
-  return guarded([&] {
+  const heddleResult_t result = guarded([&] {
     const auto communicator = usable(comm);
     required(work, "work");
     *work = nullptr;
@@ -59,6 +63,8 @@ heddleResult_t start(heddleComm_t comm, heddleWork_t* work, Make&& make) {
     check_transfers_to_self(call.transfers, communicator->rank());
     give_work(work, communicator, communicator->start(std::move(call)));
   });
+  spoil_if_failed(result);
+  return result;
 }
 
 // A pre-scaled sum is a sum with the scalar that this communicator keeps for it.

@@ -104,7 +104,7 @@ std::optional<Seen> Client::poll() {
 }
 
 Pair::Pair(std::uint64_t caps, bool acquainted)
-    : from(0, caps), to(1, caps), source(1 << 20), target(1 << 20) {
+    : source(1 << 20), target(1 << 20), from(0, caps), to(1, caps) {
   peer = from.insert(to.address());
   if (acquainted) to.insert(from.address());
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i * 7 + 1);

@@ -87,9 +87,9 @@ struct Pair {
   long write(std::size_t offset, std::size_t bytes, std::uint64_t immediate,
              std::optional<std::uint64_t> key = {});
 
+  std::vector<std::uint8_t> source, target;  // first: they outlive what writes to them
   Client from, to;
   fi_addr_t peer;  // `to`, as `from` has it
-  std::vector<std::uint8_t> source, target;
   fid_mr *source_region, *target_region;
   std::vector<Seen> seen_from, seen_to;
   fi_context2 contexts[4096];  // one an operation, in turn

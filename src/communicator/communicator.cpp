@@ -34,17 +34,26 @@ std::string describe_network(const base::Settings& settings, const World& world)
   return settings.shm ? "shared memory in a host, between hosts " + fabric : fabric;
 }
 
+// Without shared memory the ranks of a host are as far from each other as hosts are.
+PlannerOptions planner_options(const base::Settings& settings, const World& world) {
+  const bool shared = settings.shm;
+  return {world.rank(),
+          world.ranks(),
+          world.local(),
+          shared ? world.hosts() : world.ranks(),
+          shared ? world.ranks_per_host() : 1,
+          slot_bytes(settings)};
+}
+
 }  // namespace
 
 Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::Settings settings)
     : settings_(std::move(settings)),
       files_(load_planner_files(settings_)),
-      world_(root, rank, ranks, settings_, files_.digests),
+      world_(root, rank, ranks, apply_tuning(settings_, files_), files_.digests),
       network_(describe_network(settings_, world_)),
       pipes_(world_.id(), rank, world_.routes(), {settings_.slots, slot_bytes(settings_)}),
-      planner_(settings_, files_,
-               {rank, ranks, world_.local(), world_.hosts(), world_.ranks_per_host(),
-                slot_bytes(settings_)}),
+      planner_(settings_, files_, planner_options(settings_, world_)),
       running_(planner_, pipes_, world_.fabric()),
       spin_(spin_of(settings_, world_)) {
   base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);

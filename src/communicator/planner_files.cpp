@@ -32,6 +32,16 @@ topology::Machine load_machine(const std::string& path) {
   }
 }
 
+// What HEDDLE_EAGER_BYTES may be.
+constexpr std::size_t kMostEagerBytes = 64 * 1024;
+
+bool was_set(const base::Settings& settings, std::string_view name) {
+  const auto table = base::settings_table();
+  for (std::size_t i = 0; i < settings.sources.size(); ++i)
+    if (table[i].name == name) return settings.sources[i] != "default";
+  return false;
+}
+
 }  // namespace
 
 PlannerFiles load_planner_files(const base::Settings& settings) {
@@ -51,6 +61,13 @@ PlannerFiles load_planner_files(const base::Settings& settings) {
     files.digests += digest_line("HEDDLE_TUNING_FILE", topology::machine_json(*files.machine));
   }
   return files;
+}
+
+base::Settings& apply_tuning(base::Settings& settings, const PlannerFiles& files) {
+  if (!files.machine || files.machine->adapters.eager_bytes == topology::kAnyBytes) return settings;
+  if (was_set(settings, "HEDDLE_EAGER_BYTES")) return settings;
+  settings.eager_bytes = std::min(files.machine->adapters.eager_bytes, kMostEagerBytes);
+  return settings;
 }
 
 }  // namespace heddle::communicator

@@ -20,4 +20,8 @@ struct PlannerFiles {
 // Fails with heddleInvalidArgument naming the variable and what is wrong with its file.
 PlannerFiles load_planner_files(const base::Settings& settings);
 
+// Takes the eager threshold of HEDDLE_TUNING_FILE, if it has one, unless HEDDLE_EAGER_BYTES was
+// set; what is more than that setting may have becomes the most it may have. Returns `settings`.
+base::Settings& apply_tuning(base::Settings& settings, const PlannerFiles& files);
+
 }  // namespace heddle::communicator

@@ -1,5 +1,6 @@
 // Case kill-stop-vanish: a rank's process is killed, stopped or exits while four of them loop over
-// all-reduce on two communicators. Every survivor gets an error in time, and can go on without it.
+// all-reduce on one communicator and, on another, over a group of sends and receives in a ring.
+// Every survivor gets an error in time, and can go on without it.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "base/deadline.hpp"
 #include "catch.hpp"
 #include "child.hpp"
+#include "heddle/group.hpp"
 #include "ranks.hpp"
 
 namespace heddle::test {
@@ -75,12 +77,32 @@ Communicator join(const heddleUniqueId& id, int ranks, int rank, const std::stri
   return Communicator::from_unique_id(UniqueId::from_string(id.internal), ranks, rank, {settings});
 }
 
+void reduce_once(Communicator& communicator) {
+  std::vector<float> values(100'000, 0.0F);
+  communicator.all_reduce(values, Op::sum);
+}
+
+void pass_on_once(Communicator& communicator) {
+  std::vector<float> sent(100'000, 0.0F), received(sent.size());
+  group([&] {
+    communicator.send(sent, (communicator.rank() + 1) % kRanks);
+    communicator.receive(received, (communicator.rank() + kRanks - 1) % kRanks);
+  });
+}
+
+// What is looped over on each communicator, and how its errors call it.
+struct Loop {
+  void (*once)(Communicator&);
+  const char* name;
+};
+constexpr Loop kLoops[] = {{reduce_once, "all-reduce"}, {pass_on_once, "group of transfers"}};
+
 // Runs operations until one fails; its error.
-std::string loop_until_error(Communicator& communicator, std::atomic<int>& looping) {
-  std::vector<float> values(100000, 0.0F);
+std::string loop_until_error(Communicator& communicator, const Loop& loop,
+                             std::atomic<int>& looping) {
   try {
     for (int i = 0;; ++i) {
-      communicator.all_reduce(values, Op::sum);
+      loop.once(communicator);
       if (i == 3) ++looping;
     }
   } catch (const Error& error) {
@@ -103,8 +125,8 @@ void survive(Board& board, int rank, int victim, const std::string& settings) {
   std::vector<Communicator> worlds;
   for (const auto& id : board.worlds) worlds.push_back(join(id, kRanks, rank, settings));
   std::string second;
-  std::thread other([&] { second = loop_until_error(worlds[1], board.looping); });
-  const std::string first = loop_until_error(worlds[0], board.looping);
+  std::thread other([&] { second = loop_until_error(worlds[1], kLoops[1], board.looping); });
+  const std::string first = loop_until_error(worlds[0], kLoops[0], board.looping);
   other.join();
   const std::int64_t failed = now_nano();
   write_down(first, report.text[0]);
@@ -152,9 +174,10 @@ void run_case(int victim, int signal_number, const std::string& settings,
     CHECK(report.seconds <= 10);
     CHECK(report.abort_seconds <= 2);
     CHECK(report.survivors_right == 1);
-    for (const std::string text : report.text) {
+    for (int world = 0; world < 2; ++world) {
+      const std::string text = report.text[world];
       CHECK_THAT(text, Contains(blamed));
-      CHECK_THAT(text, Contains("all-reduce"));
+      CHECK_THAT(text, Contains(kLoops[world].name));
     }
   }
 }

@@ -35,10 +35,13 @@ void sample(Stopwatch& stopwatch, const Cell& cell, Timed& timed) {
 Timed enter(Stopwatch& stopwatch, const Cell& cell, const Candidate& candidate) {
   Timed timed{candidate, {}, 1};
   stopwatch.time(candidate, cell, 1);
-  if (stopwatch.time(candidate, cell, 1) < kLongSeconds) {
-    const double once = std::max(stopwatch.time(candidate, cell, 16), 1e-7);
-    timed.operations = std::clamp(static_cast<int>(kSampleSeconds / once), 1, kMostOperations);
+  const double first = stopwatch.time(candidate, cell, 1);
+  if (first >= kLongSeconds) {
+    timed.samples.push_back(first);
+    return timed;
   }
+  const double once = std::max(stopwatch.time(candidate, cell, 16), 1e-7);
+  timed.operations = std::clamp(static_cast<int>(kSampleSeconds / once), 1, kMostOperations);
   sample(stopwatch, cell, timed);
   return timed;
 }

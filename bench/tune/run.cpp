@@ -24,6 +24,10 @@ constexpr double kFirstPass = 0.5, kSecondPass = 0.35;
 constexpr double kTolerance = 0.015;
 // Of the first pass, these are measured again: slower than the best by up to that factor.
 constexpr double kAgain = 1.5;
+// A candidate that far behind at a size from kLarge on is not tried at the next one: there, times
+// grow with the bytes.
+constexpr double kHopeless = 3;
+constexpr std::size_t kLarge = 256 << 10;
 
 class Run {
  public:
@@ -52,6 +56,7 @@ class Run {
   }
 
   std::vector<Cell> cells() const;
+  std::vector<Candidate> entrants(const Cell& cell) const;
   void first_pass();
   void make_rows();
   void keep_rows_of(const topology::Machine& other);
@@ -78,6 +83,20 @@ std::vector<Cell> Run::cells() const {
   return cells;
 }
 
+std::vector<Candidate> Run::entrants(const Cell& cell) const {
+  std::vector<Candidate> all = candidates_of(world_, cell.collective, machine_.software.slot_bytes);
+  if (outcomes_.empty()) return all;
+  const Outcome& last = outcomes_.back();
+  if (last.cell.collective != cell.collective || last.cell.bytes < kLarge) return all;
+  std::erase_if(all, [&](const Candidate& candidate) {
+    const Timed* timed = last.find(candidate);
+    return timed == nullptr || timed->median() > kHopeless * last.best().median();
+  });
+  // The best may be one in small chunks only.
+  if (all.empty()) all.push_back(last.best().candidate);
+  return all;
+}
+
 void Run::first_pass() {
   const std::vector<Cell> all = cells();
   const std::size_t slot = machine_.software.slot_bytes;
@@ -88,10 +107,10 @@ void Run::first_pass() {
     // What some did not use is for the others.
     limits.seconds = (kFirstPass * options_.budget - (stopwatch_.now() - start)) /
                      static_cast<double>(all.size() - i);
-    outcomes_.push_back(race(stopwatch_, cell, candidates_of(world_, cell.collective, slot), limits,
-                             {}, [&](const Candidate& candidate) {
-                               return in_smaller_chunks(candidate, world_, cell, slot);
-                             }));
+    outcomes_.push_back(
+        race(stopwatch_, cell, entrants(cell), limits, {}, [&](const Candidate& candidate) {
+          return in_smaller_chunks(candidate, world_, cell, slot);
+        }));
     const Timed& best = outcomes_.back().best();
     say("# {:<14} {:>10} bytes: {} of {}, {:.1f} us\n", base::name_of(cell.collective), cell.bytes,
         best.candidate.text(), outcomes_.back().timed.size(), best.median() * 1e6);

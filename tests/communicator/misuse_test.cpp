@@ -53,7 +53,7 @@ void check_named(const Ended& end, heddleResult_t result, int one, int other) {
 
 TEST_CASE("counts of an all-gather-v that differ between ranks are an error of every rank") {
   const std::string how = carrier();
-  const std::size_t seen_by_one = GENERATE(0, 99, 101, 100'000);
+  const std::size_t seen_by_one = GENERATE(0, 101, 100'000);
   INFO(how << ", rank 1 takes its own block for " << seen_by_one
            << " elements, the others for 100");
   const auto ends = ends_of_ranks(

@@ -189,7 +189,7 @@ void Engine::advance(std::uint32_t lane) {
     return;
   }
   // What is known already is not asked for again: a move of many sources wakes for each of them.
-  const CompactPeer* const peers = &lanes_.peers[move->first_peer];
+  const CompactPeer* const peers = lanes_.peers.data() + move->first_peer;
   for (; state.known < move->peer_sources; ++state.known) {
     const std::uint32_t from = peers[state.known].pipe;
     const Time at = slot_to_read(from).readable;
@@ -228,7 +228,7 @@ Time Engine::work_until(std::uint32_t lane, const CompactMove& move, double byte
   const double wire = bytes * per_wire_byte_;
   const int sources = move.peer_sources + move.local_sources;
   int written = move.local_destinations;
-  const CompactPeer* peer = &lanes_.peers[move.first_peer] + move.peer_sources;
+  const CompactPeer* peer = lanes_.peers.data() + move.first_peer + move.peer_sources;
   const bool in_place = move.peer_sources == 0 && sources == 1 &&
                         bytes >= static_cast<double>(job_.machine.software.in_place_bytes);
   for (int i = 0; i < move.peer_destinations; ++i)

@@ -15,8 +15,16 @@
 namespace heddle::bench::tune {
 namespace {
 
-// Their slots are megabytes for every pair of ranks.
-constexpr std::size_t kMostOpen = 48;
+// Communicators that may be open at once: the slots of each are megabytes for every pair of ranks
+// and channel, and all of them together shall take no more than a quarter of a host's memory.
+std::size_t most_open(const World& world) {
+  constexpr double kMeanChannels = 7.0 / 3;  // of 1, 2 and 4
+  const topology::SoftwareModel slots;
+  const double one = kMeanChannels * std::max(world.ranks_per_host, 1) * (world.ranks - 1) *
+                     slots.slots * static_cast<double>(slots.slot_bytes);
+  return static_cast<std::size_t>(
+      std::clamp(static_cast<double>(world.memory) / 4 / one, 4.0, 200.0));
+}
 
 constexpr std::size_t kLongBytes = 1 << 20;
 
@@ -56,7 +64,7 @@ Session& LibraryStopwatch::session_of(const Candidate& candidate) {
     open_.splice(open_.begin(), open_, found);
     return *open_.front().session;
   }
-  if (open_.size() >= kMostOpen) open_.pop_back();
+  if (open_.size() >= most_open(world_)) open_.pop_back();
   const TuningFile file(forcing(candidate, world_));
   open_.push_front({candidate, open_session_(file.setting() + settings_)});
   return *open_.front().session;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 
+#include "collectives/rounds.hpp"
 #include "device/reduce.hpp"
 
 namespace heddle::bench::tune {
@@ -72,6 +73,14 @@ class Prober {
   }
 
   void measure_rank(topology::Machine& machine);
+  Work all_reduce(Session& session, std::size_t bytes) {
+    return [this, &session, bytes] {
+      session.all_reduce(
+          {send_.data(), receive_.data(), bytes / sizeof(float), heddleFloat32, Op::sum, 0});
+    };
+  }
+
+  void measure_step(topology::Machine& machine);
   void measure_start(topology::Machine& machine, Session& session);
   void measure_inner(topology::Machine& machine, Session& session);
   void measure_adapters(topology::Machine& machine, Session& session);
@@ -149,6 +158,23 @@ void Prober::measure_start(topology::Machine& machine, Session& session) {
   note(machine, "software.start_us", "a send and a receive of 8 bytes between a rank and itself");
 }
 
+// Where shared memory joins all ranks: the one step of a one-shot all-reduce beside the many of a
+// ring, whose every piece is short.
+void Prober::measure_step(topology::Machine& machine) {
+  const TuningFile one(forcing({"one-shot", 1, 0}, world_)), many(forcing({"ring", 1, 0}, world_));
+  const auto one_step = open(one.setting()), all_steps = open(many.setting());
+  const auto ranks = static_cast<std::size_t>(world_.ranks);
+  const Pair pair = time_both(all_reduce(*one_step, kSmall),
+                              all_reduce(*all_steps, ranks * collectives::kPieceAlign), 200);
+  const double move = machine.rank.move_time / share();
+  const double step = (pair.second - pair.first) / (2 * static_cast<double>(ranks) - 3);
+  machine.inner.latency = std::max(step - move, 0.0);
+  machine.software.start_time = std::max(pair.first - 2 * move - machine.inner.latency, 0.0);
+  note(machine, "inner.latency_us",
+       "a step of a ring of short pieces, less a move: ring less one-shot all-reduce");
+  note(machine, "software.start_us", "a one-shot all-reduce of 8 bytes, less its step and moves");
+}
+
 void Prober::measure_inner(topology::Machine& machine, Session& session) {
   constexpr std::size_t kBytes = kManySlots * kSmallSlot;
   const std::string slots = fmt::format("HEDDLE_SLOTS={} HEDDLE_SLOT_BYTES=", kManySlots);
@@ -159,11 +185,15 @@ void Prober::measure_inner(topology::Machine& machine, Session& session) {
   const double moves = 2.0 * (kManySlots - kManySlots / 8.0);
   machine.rank.move_time = std::max(pair.first - pair.second, 0.0) * share() / moves;
   note(machine, "rank.move_us", "256 KiB in messages of 4 KiB, less the same in those of 32 KiB");
-  const double one = time(inside(session, kSmall), 100);
-  machine.inner.latency =
-      std::max(one - machine.software.start_time - 2 * machine.rank.move_time / share(), 0.0);
-  note(machine, "inner.latency_us",
-       "sends and receives of 8 bytes round the host, less start and moves");
+  if (world_.hosts == 1) {
+    measure_step(machine);
+  } else {
+    const double one = time(inside(session, kSmall), 100);
+    machine.inner.latency =
+        std::max(one - machine.software.start_time - 2 * machine.rank.move_time / share(), 0.0);
+    note(machine, "inner.latency_us",
+         "sends and receives of 8 bytes round the host, less start and moves");
+  }
   const double stream = time(inside(session, kStream), 2);
   machine.inner.bandwidth = static_cast<double>(per_host_) * kStream / stream;
   note(machine, "inner.bandwidth_gb_per_s",
@@ -241,7 +271,7 @@ topology::Machine Prober::run() {
   if (probe_.settings.slot_bytes != 0) machine.software.slot_bytes = probe_.settings.slot_bytes;
   measure_rank(machine);
   const auto session = open("");
-  measure_start(machine, *session);
+  if (world_.hosts > 1) measure_start(machine, *session);
   if (per_host_ > 1) {
     measure_inner(machine, *session);
   } else {

@@ -18,6 +18,7 @@ struct Place {
   char host[64] = {};  // identity
   char name[64] = {};
   int cores = 1;
+  std::size_t memory = 0;
 };
 
 constexpr std::size_t kElement = 4;
@@ -47,6 +48,7 @@ World describe_world(Control& control, const std::string& settings) {
   std::strncpy(mine.host, id.c_str(), sizeof mine.host - 1);
   std::strncpy(mine.name, here.name.c_str(), sizeof mine.name - 1);
   mine.cores = topology::usable_cpus();
+  mine.memory = topology::machine_facts().memory_bytes;
   std::vector<Place> places(static_cast<std::size_t>(control.ranks()));
   control.all_gather(&mine, places.data(), sizeof mine);
   World world;
@@ -58,7 +60,11 @@ World describe_world(Control& control, const std::string& settings) {
   world.ranks_per_host = ranks_per_host(hosts);
   world.host = places.front().name;
   world.cores = places.front().cores;
-  for (const Place& place : places) world.cores = std::min(world.cores, place.cores);
+  world.memory = places.front().memory;
+  for (const Place& place : places) {
+    world.cores = std::min(world.cores, place.cores);
+    world.memory = std::min(world.memory, place.memory);
+  }
   return world;
 }
 

@@ -16,6 +16,7 @@ struct World {
   int hosts = 1;           // that do not share memory; each rank is one where shared memory is off
   int ranks_per_host = 1;  // as in collectives::Shape
   int cores = 1;           // that the ranks of a host may use, the fewest of all hosts
+  std::size_t memory = 0;  // bytes of a host, the least of all hosts
   std::string host;        // of rank 0, by its name
 };
 

@@ -7,7 +7,7 @@ namespace heddle::transport::fabric {
 Connection::Connection(Core& core, Peer& peer, std::string label)
     : core_(core),
       peer_(peer),
-      rails_(peer.rails()),
+      links_(peer.link_count()),
       label_(std::move(label)),
       token_(randombytes_random()) {}
 

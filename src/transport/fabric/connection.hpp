@@ -26,6 +26,7 @@ class Connection {
 
   // The first failure stays; requests that wait to be posted are dropped.
   void fail(heddleResult_t code, const std::string& what);
+  bool failed() const { return error_.has_value(); }
   bool retired() const { return retired_; }
   void check() const {
     if (error_) throw *error_;
@@ -37,12 +38,13 @@ class Connection {
   virtual void completed(const Request& request, std::size_t bytes) = 0;
   // It failed or was cancelled; the same otherwise.
   virtual void ended(const Request&) {}
+  // What to write with over that link.
+  virtual std::uint64_t key_for(const Request&, int) const { return 0; }
   // A message to this connection. True when it keeps the bounce buffer.
   virtual bool on_message(const Header& header, std::byte* payload, Request& bounce) = 0;
   virtual bool on_immediate(const Immediate&) { return false; }
   void set_id(std::uint32_t id) { id_ = id; }
 
-  int control_rail() const { return static_cast<int>(id_) % peer_.rails(); }
   void send_ping();
 
   // The end. Its pipe is gone; `memory` stays until nothing can touch it any more.
@@ -72,7 +74,7 @@ class Connection {
 
   Core& core_;
   Peer& peer_;
-  int rails_;  // that both ends have
+  int links_;  // to the peer
   bool open_ = false;
   bool retired_ = false;
   bool goodbye_sent_ = false;
@@ -116,6 +118,9 @@ class SendConnection final : public Connection {
   bool is_eager(std::size_t bytes) const { return core_.rma() && bytes <= shape_.eager_bytes; }
 
   void completed(const Request& request, std::size_t bytes) override;
+  std::uint64_t key_for(const Request& request, int link) const override {
+    return part(request.sequence).credit.keys[static_cast<std::size_t>(link)];
+  }
   bool on_message(const Header& header, std::byte* payload, Request& bounce) override;
   void step_closing() override;
   bool drained() const override;
@@ -123,7 +128,8 @@ class SendConnection final : public Connection {
  private:
   struct Part {
     int under_way = 0;
-    std::vector<MemoryRegion> regions;  // of user memory, while it is under way
+    Credit credit;    // of a message that is written
+    Regions regions;  // of user memory, while it is under way
   };
   Part& part(std::uint64_t sequence) { return parts_[sequence % parts_.size()]; }
   const Part& part(std::uint64_t sequence) const { return parts_[sequence % parts_.size()]; }
@@ -131,8 +137,8 @@ class SendConnection final : public Connection {
   bool may_send(std::size_t bytes) const;
   void on_credits(const Header& header, const std::byte* payload);
   void on_goodbye(const Header& header, const std::byte* payload);
-  template <typename Desc>
-  std::uint64_t send_stripes(std::byte* data, std::size_t bytes, Desc desc);
+  std::uint64_t send_long(std::byte* data, std::size_t bytes, const Regions* regions);
+  void write_stripes(std::byte* data, std::size_t bytes, const Regions* regions);
   void send_eager(std::byte* data, std::size_t bytes, const Area& area);
 
   Shape shape_;
@@ -140,6 +146,7 @@ class SendConnection final : public Connection {
   std::vector<Part> parts_;
   std::optional<Welcome> welcome_;
   std::array<std::uint8_t, 16> nonce_{};
+  std::vector<Stripe> stripes_;
 };
 
 class ReceiveConnection final : public Connection {

@@ -1,11 +1,8 @@
 #include "transport/fabric/core.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
 
-#include "base/hash.hpp"
 #include "transport/fabric/connection.hpp"
 
 namespace heddle::transport::fabric {
@@ -15,14 +12,7 @@ namespace {
 constexpr base::Seconds kDrain{1.0};
 constexpr std::size_t kCompletionsAtOnce = 16;
 constexpr std::uint32_t kPollsPerEventRead = 256;
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  std::string text = name[0] == 0 ? "unknown" : name;
-  std::ranges::replace(text, ' ', '_');
-  return text;
-}
+constexpr std::uint32_t kPollsPerClock = 16;
 
 // Errors that say the other process or the way to it is gone, not that this operation was wrong.
 bool means_peer_is_gone(int code) {
@@ -40,33 +30,8 @@ bool means_peer_is_gone(int code) {
 
 }  // namespace
 
-Core::Core(const base::Settings& settings, const ChosenProvider& provider)
-    : settings_(settings), again_means_lost_(provider.again_means_lost) {
-  address_.provider = provider.name;
-  address_.protocol = provider.protocol;
-  address_.rma = provider.rma;
-  address_.host = host_name();
-  address_.pid = getpid();
-  base::fill_random(&address_.instance, sizeof address_.instance);
-
-  std::size_t longest = sizeof(Header) + std::max(settings.eager_bytes, kControlBytes);
-  for (const ChosenAdapter& chosen : provider.adapters)
-    longest = std::min(longest, chosen.info->ep_attr->max_msg_size);
-  if (longest < sizeof(Header) + kControlBytes)
-    base::fail(heddleSystemError, "provider {} sends at most {} bytes at once, {} are needed",
-               provider.name, longest, sizeof(Header) + kControlBytes);
-  eager_bytes_ = std::min(settings.eager_bytes, longest - sizeof(Header));
-
-  for (const ChosenAdapter& chosen : provider.adapters) {
-    if (rails_.size() == static_cast<std::size_t>(kMaxRails)) break;
-    rails_.push_back(std::make_unique<Rail>(chosen, static_cast<int>(rails_.size()), longest));
-    const auto address = rails_.back()->address();
-    address_.rails.emplace_back(address.begin(), address.end());
-  }
-  connections_.resize(1);
-}
-
 Core::~Core() {
+  keeper_.stop();
   const base::Deadline deadline(kDrain);
   {
     const std::lock_guard lock(mutex);
@@ -84,32 +49,6 @@ Core::~Core() {
 
 bool Core::drained() const {
   return std::ranges::all_of(closing_, [](const Connection* c) { return c->drained(); });
-}
-
-Peer& Core::peer(const ProcessAddress& address) {
-  if (const auto known = peers_.find(address.instance); known != peers_.end())
-    return *known->second;
-  const auto way = [](const ProcessAddress& a) {
-    return fmt::format("provider {} ({}, {})", a.provider, a.protocol,
-                       a.rma ? "RDMA write" : "messages");
-  };
-  if (address.provider != address_.provider || address.protocol != address_.protocol ||
-      address.rma != address_.rma)
-    base::fail(heddleInvalidUsage,
-               "process {} of host {} uses {}, process {} of host {} uses {}; all ranks must use "
-               "the same HEDDLE_PROVIDER and HEDDLE_RMA",
-               address.pid, address.host, way(address), address_.pid, address_.host, way(address_));
-  auto peer = std::make_unique<Peer>();
-  peer->address = address;
-  const std::size_t rails = std::min(rails_.size(), address.rails.size());
-  for (std::size_t i = 0; i < rails; ++i) {
-    if (address.rails[i].size() != rails_[i]->address().size())
-      base::fail(heddleRemoteError, "process {} of host {}: its address has {} bytes, ours has {}",
-                 address.pid, address.host, address.rails[i].size(), rails_[i]->address().size());
-    peer->to.push_back(rails_[i]->insert(address.rails[i]));
-  }
-  peer->waiting.resize(rails);
-  return *peers_.emplace(address.instance, std::move(peer)).first->second;
 }
 
 Connection& Core::add(std::unique_ptr<Connection> connection) {
@@ -144,18 +83,22 @@ Connection* Core::find(std::uint32_t id) const {
 }
 
 void Core::purge(Connection& connection) {
-  for (RequestQueue& queue : connection.peer().waiting) {
-    RequestQueue kept;
+  Peer& peer = connection.peer();
+  const auto drop = [&](RequestQueue& queue, bool on_link) {
+    RequestQueue kept, dropped;
     while (!queue.empty()) {
       Request* request = queue.pop();
-      if (request->owner != &connection) {
-        kept.push(request);
-      } else {
-        recycle(*request);
-      }
+      (request->owner == &connection ? dropped : kept).push(request);
     }
     queue = kept;
-  }
+    while (!dropped.empty()) {
+      Request& request = *dropped.pop();
+      if (on_link) leave(request, false);
+      recycle(request);
+    }
+  };
+  for (Link& link : peer.links) drop(link.waiting, true);
+  drop(peer.held, false);
 }
 
 void Core::peer_died(Peer& peer, const std::string& why) {
@@ -172,6 +115,17 @@ void Core::on_immediate(std::uint64_t data) {
     base::log_debug("NET/OFI drops a stray write to connection {}", immediate.connection);
 }
 
+bool Core::on_hello(const Header& header, const std::byte* payload) {
+  constexpr std::size_t kMostHellos = 1 << 14;
+  Hello hello;
+  if (header.bytes != sizeof hello) return false;
+  std::memcpy(&hello, payload, sizeof hello);
+  if (hello.to_instance != address_.instance) return false;
+  hellos.push_back(hello);
+  if (hellos.size() > kMostHellos) hellos.pop_front();
+  return false;
+}
+
 bool Core::on_message(Request& bounce, std::size_t bytes) {
   Header header;
   if (bytes >= sizeof header) std::memcpy(&header, bounce.data, sizeof header);
@@ -181,15 +135,12 @@ bool Core::on_message(Request& bounce, std::size_t bytes) {
     return false;
   }
   std::byte* payload = bounce.data + sizeof header;
-  if (header.kind == Kind::hello) {
-    constexpr std::size_t kMostHellos = 1 << 14;
-    Hello hello;
-    if (header.bytes != sizeof hello) return false;
-    std::memcpy(&hello, payload, sizeof hello);
-    if (hello.to_instance != address_.instance) return false;
-    hellos.push_back(hello);
-    if (hellos.size() > kMostHellos) hellos.pop_front();
-    return false;
+  switch (header.kind) {
+    case Kind::hello: return on_hello(header, payload);
+    case Kind::probe:
+    case Kind::probe_answer: return on_probe(header, payload), false;
+    case Kind::rail_state: return on_rail_state(header, payload), false;
+    default: break;
   }
   Connection* connection = find(header.connection);
   if (connection == nullptr || header.token != connection->token()) {
@@ -207,7 +158,7 @@ void Core::on_completion(Rail& rail, const fi_cq_data_entry& entry) {
   }
   Request& request = *static_cast<Request*>(entry.op_context);
   if (request.verb != Verb::receive) return finish(request, entry.len);
-  rail.bounce_buffer_taken();
+  rail.bounce_buffer_taken(request);
   const bool immediate = (entry.flags & (FI_REMOTE_WRITE | FI_RMA)) != 0;
   if (immediate) on_immediate(entry.data);
   if (immediate || !on_message(request, entry.len))
@@ -216,20 +167,27 @@ void Core::on_completion(Rail& rail, const fi_cq_data_entry& entry) {
     rail.replenish();
 }
 
-void Core::on_failure(const Rail::Failure& failure) {
+void Core::on_failure(Rail& rail, const Rail::Failure& failure) {
   Request* request = failure.request;
   if (request == nullptr) {
     base::log_warn("NET/OFI an operation without an owner failed: {}", failure.text);
     return;
   }
   if (request->verb == Verb::receive) {
-    // Too long for us, or cancelled: nobody's message.
-    base::log_warn("NET/OFI a receive buffer failed: {}", failure.text);
-    rail(request->rail).bounce_buffer_taken();
-    rail(request->rail).return_bounce_buffer(*request);
+    rail.bounce_buffer_taken(*request);
+    // Too long for us, or cancelled with its endpoint: nobody's message.
+    if (!retiring_) base::log_warn("NET/OFI a receive buffer failed: {}", failure.text);
+    rail.return_bounce_buffer(*request);
+    return;
+  }
+  if (request->peer->failover) {
+    leave(*request, false);
+    request->gave_up = true;
+    failed(*request, failure.text);
     return;
   }
   Connection& owner = *request->owner;
+  leave(*request, false);
   recycle(*request);
   if (failure.code == FI_ECANCELED && owner.retired()) return;
   owner.fail(heddleRemoteError, failure.text);
@@ -242,7 +200,7 @@ void Core::poll(Rail& rail) {
   for (int round = 0; round < 4; ++round) {
     if (rail.poll(entries, count) == Rail::Polled::error) {
       Rail::Failure failure;
-      if (rail.read_error(failure)) on_failure(failure);
+      if (rail.read_error(failure)) on_failure(rail, failure);
       continue;
     }
     for (std::size_t i = 0; i < count; ++i) on_completion(rail, entries[i]);
@@ -252,6 +210,7 @@ void Core::poll(Rail& rail) {
 
 void Core::progress() {
   for (const auto& rail : rails_) {
+    if (!rail->is_open()) continue;
     poll(*rail);
     if (polls_ % kPollsPerEventRead == 0) {
       rail->read_events();
@@ -267,6 +226,14 @@ void Core::progress() {
       retry(*peer);
     }
   }
+  if (failover_) {
+    retire_rails();
+    if (polls_ % kPollsPerClock == 0) tend();
+  }
+  step_closing();
+}
+
+void Core::step_closing() {
   for (std::size_t i = 0; i < closing_.size();) {
     Connection& connection = *closing_[i];
     connection.step_closing();

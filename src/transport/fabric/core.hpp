@@ -10,33 +10,14 @@
 #include <mutex>
 
 #include "base/settings.hpp"
-#include "transport/fabric/rail.hpp"
+#include "transport/fabric/buffers.hpp"
+#include "transport/fabric/keeper.hpp"
+#include "transport/fabric/peer.hpp"
 #include "transport/fabric/wire.hpp"
 
 namespace heddle::transport::fabric {
 
 inline constexpr std::uint32_t kStreakForInject = 16 * kMaxWindow;
-
-// Another process. Never forgotten: there are as many as processes in the job.
-struct Peer {
-  ProcessAddress address;
-  std::vector<fi_addr_t> to;          // one a rail
-  std::vector<RequestQueue> waiting;  // posts that got -FI_EAGAIN, one queue a rail
-  bool is_waiting = false;            // listed in Core::waiting_
-  bool reached = false;               // a post to it has been taken
-  // Messages since a long one. An injected message gives no completion, so nobody would know of one
-  // that a full socket keeps in the provider: only when the last long one must be through.
-  std::uint32_t small_streak = kStreakForInject;
-  std::string dead;  // why, once it is
-
-  int rails() const { return static_cast<int>(to.size()); }
-};
-
-// Holds one message of ours that is no payload, while it is under way.
-struct ControlBuffer {
-  std::byte* data;
-  const Area* area;
-};
 
 class Core {
  public:
@@ -64,7 +45,7 @@ class Core {
   // The connection has steps of its closing to take.
   void closing(Connection& connection);
 
-  Request& request(Connection& owner, Verb verb, int rail);
+  Request& request(Connection& owner, Verb verb, int link);
   void submit(Request& request);
   // Nothing comes from the connection's peer: asks whether it is still there. No answer means yes.
   void ping(Connection& from);
@@ -75,34 +56,89 @@ class Core {
   // All connections to the peer fail.
   void peer_died(Peer& peer, const std::string& why);
 
+  // How busy the peer's links are, by link. Valid until the next call.
+  std::span<const RailLoad> loads(const Peer& peer);
+  // The link for a small message; the first one when none is up (the message then waits).
+  int link_for_small(const Peer& peer);
+
   void progress();
+  // Lets whoever drives the transport between operations know that nobody else did.
+  std::uint32_t polls() const { return polls_; }
+  bool has_failover() const { return failover_; }
+
+  // Gives a rail a new endpoint, as when it had failed. Others take over until it answers again.
+  void renew(int rail, const std::string& why);
+  // A line a rail: bytes sent and received over it, how often it was given up and came back.
+  std::string metrics() const;
 
   std::deque<Hello> hellos;  // that no accept() has taken yet
 
  private:
   using Posted = Rail::Posted;
-  ControlBuffer& control_buffer();
+  using TimePoint = base::Clock::time_point;
+
+  // core.cpp: acquaintance and completions
+  void pair_links(Peer& peer);
+  void poll(Rail& rail);
+  void on_completion(Rail& rail, const fi_cq_data_entry& entry);
+  void on_failure(Rail& rail, const Rail::Failure& failure);
+  void on_immediate(std::uint64_t data);
+  bool on_message(Request& bounce, std::size_t bytes);
+  bool on_hello(const Header& header, const std::byte* payload);
+  void step_closing();
+
+  // posting.cpp: from the caller to libfabric
+  Request& request(Peer& peer, Verb verb, int link);
+  Request& control_message(Request& request, ControlBuffer& buffer, const Header& header,
+                           std::span<const std::byte> payload);
+  void start(Request& request);
   Posted try_post(Request& request);
+  void leave(Request& request, bool through);
   void finish(Request& request, std::size_t bytes);
   void recycle(Request& request);
   void wait(Request& request);
   void retry(Peer& peer);
-  void poll(Rail& rail);
-  void on_completion(Rail& rail, const fi_cq_data_entry& entry);
-  void on_failure(const Rail::Failure& failure);
-  void on_immediate(std::uint64_t data);
-  bool on_message(Request& bounce, std::size_t bytes);
+
+  // failover.cpp: when a link or a rail fails
+  void failed(Request& request, const std::string& why);
+  void fail_link(Peer& peer, int link, const std::string& why, base::LogLevel level);
+  void hold(Request& request);
+  void release_held(Peer& peer);
+  void ask_to_close(Peer& peer, int link);
+  void retire_rails();
+  void retire_rail(int rail, const std::string& why);
+  void reopen_rail(int rail);
+  void drain(Rail& rail);
+  template <typename Use>
+  void each_link_of(int rail, Use use);
+  std::string name_of(const Peer& peer, const Link& link) const;
+  std::string state_of_links(const Peer& peer) const;
+
+  // probing.cpp: until a link is up, and whether it still is
+  void send_rail_state(Peer& peer, int link);
+  void on_rail_state(const Header& header, const std::byte* payload);
+  void send_probe(Peer& peer, int link, Kind kind, std::uint32_t number);
+  void on_probe(const Header& header, const std::byte* payload);
+  void link_is_up(Peer& peer, int link);
+  void tend();
+  void tend(Peer& peer, TimePoint now);
+  void tend_up(Peer& peer, int link, TimePoint now);
+  void tend_down(Peer& peer, int link, TimePoint now);
+  bool is_only_way(int rail) const;
+  Peer* peer_with(std::uint64_t instance) const;
+
   Connection* find(std::uint32_t id) const;
   bool drained() const;
 
   base::Settings settings_;
   bool again_means_lost_;
+  bool failover_;
   std::size_t eager_bytes_;
+  std::size_t probe_bytes_;
   ProcessAddress address_;
   std::vector<std::unique_ptr<Rail>> rails_;  // first: closed last
-  std::deque<Area> control_areas_;
-  std::deque<ControlBuffer> control_buffers_;
-  std::vector<ControlBuffer*> free_control_buffers_;
+  BufferPool control_buffers_;
+  BufferPool probe_buffers_;
   RequestPool requests_;
   std::map<std::uint64_t, std::unique_ptr<Peer>> peers_;
   std::vector<Peer*> waiting_;
@@ -110,6 +146,26 @@ class Core {
   std::deque<std::uint32_t> free_ids_;                    // the longest unused first
   std::vector<Connection*> closing_;
   std::uint32_t polls_ = 0;
+  std::uint64_t posts_ = 0;
+
+  // How a rail of ours fares, by rail.
+  struct RailRecord {
+    std::string retire_why;  // not empty: it gets a new endpoint when no completion is being read
+    double pause = 0;        // seconds before the next try to open it
+    TimePoint reopen_at;     // while it is closed
+    std::uint64_t bytes_sent = 0;
+    std::uint32_t given_up = 0;   // links over it
+    std::uint32_t came_back = 0;  // of those
+    std::uint32_t renewed = 0;    // new endpoints
+  };
+  std::vector<RailRecord> records_;
+  bool retiring_ = false;
+  TimePoint next_tend_;
+  std::deque<Probe> strangers_;  // probes of processes that we do not know yet
+  std::vector<RailLoad> loads_;
+  std::vector<double> measured_, nominal_;
+  std::vector<int> preference_;  // our rails, the nearest first
+  Keeper keeper_;                // last: its thread uses all above
 };
 
 }  // namespace heddle::transport::fabric

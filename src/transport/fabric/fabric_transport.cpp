@@ -54,7 +54,7 @@ Hello hello_for(const PipeKey& key, const Shape& shape, const SendConnection& co
   hello.channel = key.channel;
   hello.connection = connection.id();
   hello.token = connection.token();
-  hello.rails = static_cast<std::uint32_t>(connection.peer().rails());
+  hello.rails = static_cast<std::uint32_t>(connection.peer().link_count());
   hello.shape = shape;
   hello.from_instance = core.address().instance;
   hello.to_instance = connection.peer().address.instance;
@@ -81,6 +81,7 @@ FabricTransport::FabricTransport(const base::Settings& settings, const ChosenPro
 
 FabricTransport::~FabricTransport() {
   const std::lock_guard lock(core_->mutex);
+  if (core_->has_failover()) base::log_info("NET/OFI {}", core_->metrics());
   for (auto& [key, connection] : connecting_) give_up(*connection);
   for (auto& [communicator, known] : secrets_)
     sodium_memzero(known.secret.data(), known.secret.size());
@@ -134,7 +135,23 @@ std::string FabricTransport::description() const {
   return fmt::format("libfabric provider {}, rails: {}", core_->address().provider, rails);
 }
 
-std::string FabricTransport::address() const { return to_text(core_->address()); }
+std::string FabricTransport::address() const {
+  const std::lock_guard lock(core_->mutex);
+  return to_text(core_->address());
+}
+
+void FabricTransport::renew_rail(int rail, const std::string& why) {
+  const std::lock_guard lock(core_->mutex);
+  if (!core_->has_failover() || rail < 0 || rail >= static_cast<int>(core_->rails().size()))
+    base::fail(heddleInvalidArgument, "rail {} of {} cannot be given a new endpoint", rail,
+               core_->rails().size());
+  core_->renew(rail, why);
+}
+
+std::string FabricTransport::metrics() const {
+  const std::lock_guard lock(core_->mutex);
+  return core_->metrics();
+}
 
 SendConnection& FabricTransport::start(const std::string& peer_text, const PipeKey& key,
                                        const PipeOptions& options) {
@@ -206,8 +223,9 @@ std::unique_ptr<ReceivePipe> FabricTransport::accept(const std::string& peer_tex
   if (hello.shape.slots != shape.slots || hello.shape.slot_bytes != shape.slot_bytes)
     refuse(fmt::format("the sender has {} slots of {} bytes, the receiver {} of {}",
                        hello.shape.slots, hello.shape.slot_bytes, shape.slots, shape.slot_bytes));
-  if (hello.rails != static_cast<std::uint32_t>(peer.rails()))
-    refuse(fmt::format("the sender counts {} rails, the receiver {}", hello.rails, peer.rails()));
+  if (hello.rails != static_cast<std::uint32_t>(peer.link_count()))
+    refuse(
+        fmt::format("the sender counts {} rails, the receiver {}", hello.rails, peer.link_count()));
   Welcome welcome{connection.id(), connection.token(), shape, hello.nonce, {}};
   seal(welcome, secret);
   connection.send_welcome(welcome);

@@ -44,6 +44,12 @@ class FabricTransport final : public Transport {
                                       const PipeOptions& options) override;
   void progress() override;
 
+  // Gives a rail (0 to the number of rails - 1) a new endpoint, as failover does; what was under
+  // way on it goes over others meanwhile. Only where there are several rails and RDMA writes.
+  void renew_rail(int rail, const std::string& why);
+  // A line for people: bytes over each rail, how often it was given up and came back.
+  std::string metrics() const;
+
  private:
   const Secret& secret_of(const PipeKey& key) const;
   SendConnection& start(const std::string& peer, const PipeKey& key, const PipeOptions& options);

@@ -70,7 +70,7 @@ using Domain = FabricOwner<fid_domain>;
 using Endpoint = FabricOwner<fid_ep>;
 using AddressVector = FabricOwner<fid_av>;
 using CompletionQueue = FabricOwner<fid_cq>;
-using MemoryRegion = FabricOwner<fid_mr>;
+using RegionOwner = FabricOwner<fid_mr>;
 
 struct InfoDeleter {
   void operator()(fi_info* info) const { fi_freeinfo(info); }

@@ -1,60 +1,110 @@
-// The half of Core that hands requests to libfabric, and keeps those that it does not take yet.
+// The part of Core that hands requests to libfabric, and keeps those that it does not take yet.
 #include "transport/fabric/connection.hpp"
 
 namespace heddle::transport::fabric {
 
 namespace {
 
-constexpr std::size_t kControlBuffersAtOnce = 64;
-// The header ends on a cache line, as in a bounce buffer.
-constexpr std::size_t kControlStride = 64 + kControlBytes;
 // A peer that took posts and takes none for so long is gone, where again_means_lost.
 constexpr double kLostSeconds = 4;
+// While a link is not up, its posts are tried again only so often, in polls.
+constexpr std::uint32_t kPollsPerTry = 16;
+
+double seconds_of(base::Clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+bool is_receive(const Request& request) {
+  return request.verb == Verb::receive || request.verb == Verb::tagged_receive;
+}
 
 }  // namespace
 
-Request& Core::request(Connection& owner, Verb verb, int rail) {
+Request& Core::request(Peer& peer, Verb verb, int link) {
   Request& request = *requests_.take();
   request.verb = verb;
-  request.rail = rail;
-  request.owner = &owner;
-  request.to = owner.peer().to[static_cast<std::size_t>(rail)];
+  request.under_way = false;
+  request.gave_up = false;
+  request.attempts = 0;
+  request.link = link;
+  request.owner = nullptr;
+  request.peer = &peer;
+  request.regions = nullptr;
   request.buffer = nullptr;
-  owner.request_started();
   return request;
 }
 
+Request& Core::request(Connection& owner, Verb verb, int link) {
+  Request& made = request(owner.peer(), verb, link);
+  made.owner = &owner;
+  owner.request_started();
+  return made;
+}
+
 void Core::recycle(Request& request) {
-  request.owner->ended(request);
-  request.owner->request_ended();
-  if (request.buffer != nullptr) free_control_buffers_.push_back(request.buffer);
+  if (request.verb == Verb::probe) --request.peer->link(request.link).probes;
+  if (request.owner != nullptr) {
+    request.owner->ended(request);
+    request.owner->request_ended();
+  }
+  if (request.buffer != nullptr) request.buffer->pool->give(*request.buffer);
   requests_.give(&request);
 }
 
+// It is not on its link any more.
+void Core::leave(Request& request, bool through) {
+  Link& link = request.peer->link(request.link);
+  if (!is_receive(request)) link.bytes -= request.bytes;
+  if (!std::exchange(request.under_way, false)) return;
+  link.under_way.erase(&request);
+  if (!request.peer->failover || is_receive(request)) return;
+  const TimePoint now = base::Clock::now();
+  if (through) {
+    link.last_through = now;
+    link.newest_through = std::max(link.newest_through, request.posted);
+    link.goodput.through(request.bytes, seconds_of(now));
+    records_[static_cast<std::size_t>(link.rail)].bytes_sent += request.bytes;
+  }
+  if (link.under_way.empty()) link.goodput.ended(seconds_of(now));
+}
+
 void Core::finish(Request& request, std::size_t bytes) {
-  request.owner->completed(request, bytes);
+  leave(request, true);
+  if (request.owner != nullptr) request.owner->completed(request, bytes);
   recycle(request);
 }
 
-// A refusal fails the connection and counts as started: nothing more comes of the request.
+// A refusal counts as started: what becomes of the request is seen to.
 Core::Posted Core::try_post(Request& request) {
+  Peer& peer = *request.peer;
+  Link& link = peer.link(request.link);
   try {
+    request.posted = ++posts_;
     const Posted posted = rail(request.rail).post(request);
-    if (posted != Posted::again) request.owner->peer().reached = true;
-    if (posted == Posted::done) finish(request, request.bytes);
+    if (posted == Posted::again) return posted;
+    peer.reached = true;
+    if (posted == Posted::done) {
+      finish(request, request.bytes);
+      return posted;
+    }
+    if (peer.failover && link.under_way.empty()) {
+      link.last_through = base::Clock::now();
+      link.goodput.started(seconds_of(link.last_through));
+    }
+    request.under_way = true;
+    link.under_way.push(&request);
     return posted;
   } catch (const base::Error& error) {
-    Connection& owner = *request.owner;
-    recycle(request);
-    owner.fail(heddleRemoteError, error.what());
+    leave(request, false);
+    failed(request, error.what());
     return Posted::done;
   }
 }
 
 void Core::wait(Request& request) {
-  Peer& peer = request.owner->peer();
+  Peer& peer = *request.peer;
   request.waiting_since = base::Clock::now();
-  peer.waiting[static_cast<std::size_t>(request.rail)].push(&request);
+  peer.link(request.link).waiting.push(&request);
   if (peer.is_waiting) return;
   peer.is_waiting = true;
   waiting_.push_back(&peer);
@@ -62,76 +112,108 @@ void Core::wait(Request& request) {
 
 void Core::submit(Request& request) {
   constexpr std::size_t kSmall = 256;
-  Peer& peer = request.owner->peer();
+  Peer& peer = *request.peer;
   peer.small_streak = request.bytes > kSmall ? 0 : peer.small_streak + 1;
   request.may_inject = peer.small_streak > kStreakForInject;
-  // Those that wait go first.
-  if (!peer.waiting[static_cast<std::size_t>(request.rail)].empty() ||
-      try_post(request) == Posted::again)
-    wait(request);
+  if (!peer.dead.empty() && request.owner == nullptr) return recycle(request);
+  if (!peer.link(request.link).up && request.verb != Verb::probe) {
+    hold(request);
+    release_held(peer);
+  } else {
+    start(request);
+  }
+}
+
+// Puts it on its link: those that wait go first.
+void Core::start(Request& request) {
+  Link& link = request.peer->link(request.link);
+  request.rail = link.rail;
+  request.to = link.to;
+  request.their_generation = link.their_generation;
+  request.desc = desc_of(request.regions, link.rail);
+  if (request.verb == Verb::write) request.key = request.owner->key_for(request, request.link);
+  if (!is_receive(request)) link.bytes += request.bytes;
+  if (!link.waiting.empty() || try_post(request) == Posted::again) wait(request);
 }
 
 // "Again" for too long is no back-pressure: some providers answer so for ever when a peer is dead.
 void Core::retry(Peer& peer) {
   bool any = false;
-  for (RequestQueue& queue : peer.waiting) {
-    while (!queue.empty()) {
-      Request& request = *queue.pop();
+  for (int i = 0; i < peer.link_count(); ++i) {
+    Link& link = peer.link(i);
+    if (!link.waiting.empty() && !link.up && polls_ % kPollsPerTry != 0) {
+      any = true;
+      continue;
+    }
+    while (!link.waiting.empty()) {
+      Request& request = *link.waiting.pop();
       if (try_post(request) != Posted::again) continue;
-      queue.push_front(&request);
+      link.waiting.push_front(&request);
       break;
     }
-    if (queue.empty()) continue;
-    Request& first = *queue.front();
+    if (link.waiting.empty()) continue;
+    Request& first = *link.waiting.front();
     const double waited = base::seconds_since(first.waiting_since);
-    if (again_means_lost_ && peer.reached && waited > kLostSeconds)
+    if (peer.failover) {
+      if (link.up && waited > kLostSeconds && again_means_lost_)
+        fail_link(peer, i, fmt::format("its provider took nothing for {:.1f} s", waited),
+                  base::LogLevel::warn);
+    } else if (again_means_lost_ && peer.reached && waited > kLostSeconds) {
       peer_died(peer, fmt::format("the connection to its process is lost, {:.1f} s ago", waited));
-    else if (waited > settings_.timeout)
+    } else if (waited > settings_.timeout) {
       first.owner->fail(heddleRemoteError,
                         fmt::format("the provider accepted nothing for it in {} s (HEDDLE_TIMEOUT)",
                                     settings_.timeout));
-    any = any || !queue.empty();
+    }
+    any = any || !link.waiting.empty();
   }
   if (!any || peer.is_waiting) return;
   peer.is_waiting = true;
   waiting_.push_back(&peer);
 }
 
-ControlBuffer& Core::control_buffer() {
-  if (free_control_buffers_.empty()) {
-    const Area& area =
-        control_areas_.emplace_back(rails_, kControlBuffersAtOnce * kControlStride, Access::send);
-    for (std::size_t i = 0; i < kControlBuffersAtOnce; ++i) {
-      std::byte* at = area.data() + i * kControlStride + 64 - sizeof(Header);
-      free_control_buffers_.push_back(&control_buffers_.emplace_back(ControlBuffer{at, &area}));
-    }
-  }
-  ControlBuffer& buffer = *free_control_buffers_.back();
-  free_control_buffers_.pop_back();
-  return buffer;
+Request& Core::control_message(Request& request, ControlBuffer& buffer, const Header& header,
+                               std::span<const std::byte> payload) {
+  std::memcpy(buffer.data, &header, sizeof header);
+  if (!payload.empty()) std::memcpy(buffer.data + sizeof header, payload.data(), payload.size());
+  request.buffer = &buffer;
+  request.data = buffer.data;
+  request.bytes = sizeof header + header.bytes;
+  request.regions = buffer.regions;
+  return request;
 }
 
 void Core::send_control(Connection& from, Header header, std::span<const std::byte> payload) {
   HEDDLE_ASSERT(payload.size() <= kControlBytes, "{} bytes", payload.size());
-  ControlBuffer& buffer = control_buffer();
   header.bytes = static_cast<std::uint32_t>(payload.size());
-  std::memcpy(buffer.data, &header, sizeof header);
-  if (!payload.empty()) std::memcpy(buffer.data + sizeof header, payload.data(), payload.size());
-  const int rail = from.control_rail();
   // A ping must tell of its failure, so it is no inject.
   const Verb verb = header.kind == Kind::ping ? Verb::ping : Verb::send;
-  Request& sent = request(from, verb, rail);
-  sent.buffer = &buffer;
-  sent.data = buffer.data;
-  sent.bytes = sizeof header + payload.size();
-  sent.desc = buffer.area->desc(rail);
-  submit(sent);
+  Request& sent = request(from, verb, link_for_small(from.peer()));
+  submit(control_message(sent, control_buffers_.take(rails_), header, payload));
 }
 
 void Core::ping(Connection& from) {
-  Peer& peer = from.peer();
-  const bool asked = !peer.waiting[static_cast<std::size_t>(from.control_rail())].empty();
-  if (!asked && peer.dead.empty()) from.send_ping();
+  if (!from.peer().has_waiting() && from.peer().dead.empty()) from.send_ping();
+}
+
+std::span<const RailLoad> Core::loads(const Peer& peer) {
+  const std::size_t count = peer.links.size();
+  loads_.resize(count);
+  measured_.resize(count);
+  nominal_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Link& link = peer.links[i];
+    loads_[i] = {link.up, 1, link.bytes};
+    measured_[i] = link.goodput.value();
+    nominal_[i] = link.nominal;
+  }
+  if (peer.failover) settle_speeds(measured_, nominal_, loads_);
+  return loads_;
+}
+
+int Core::link_for_small(const Peer& peer) {
+  if (peer.link_count() == 1) return 0;
+  return std::max(0, least_loaded(loads(peer), peer.preference));
 }
 
 }  // namespace heddle::transport::fabric

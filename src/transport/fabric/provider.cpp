@@ -58,6 +58,16 @@ bool is_over_tcp(std::string_view name) {
 // Whose completions of sends and writes mean that the target has them without asking.
 bool means_delivered(std::string_view name) { return name == "efa"; }
 
+// rxm of libfabric 1.17 goes on using connections of an endpoint that was closed with operations
+// under way (seen as faults in fi_cq_read of the same and of the other end). What listens for TCP
+// itself leaves connection requests in the domain that point to the endpoint (seen as a fault in
+// the next fi_cq_read; xnet_pep_close of all versions to 2.x says that it does).
+ChosenProvider::Reopen how_to_reopen(std::string_view name) {
+  using Reopen = ChosenProvider::Reopen;
+  if (name.ends_with(";ofi_rxm")) return Reopen::never;
+  return is_over_tcp(name) ? Reopen::domain : Reopen::endpoint;
+}
+
 enum class Path { rma, message };
 
 Info our_hints(Path path) {
@@ -260,6 +270,7 @@ ChosenProvider choose_provider(const base::Settings& settings,
                           .rma = found->second.path == Path::rma,
                           .again_means_lost = is_over_tcp(name),
                           .must_ask_for_delivery = !means_delivered(name),
+                          .reopen = how_to_reopen(name),
                           .adapters = {}};
     std::vector<Candidate> usable = candidates(found->second, allowed_interfaces);
     if (usable.empty()) continue;

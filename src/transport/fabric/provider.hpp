@@ -40,6 +40,10 @@ struct ChosenProvider {
   bool again_means_lost;
   // Whether FI_DELIVERY_COMPLETE makes a difference.
   bool must_ask_for_delivery;
+  // What a rail that failed needs. Workarounds: a new domain where an old one remembers endpoints
+  // that it had; nothing where that crashes, so that the rail stays lost, and its connections.
+  enum class Reopen { endpoint, domain, never };
+  Reopen reopen;
   std::vector<ChosenAdapter> adapters;  // at least one
 };
 

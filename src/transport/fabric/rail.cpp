@@ -3,6 +3,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -28,6 +29,19 @@ std::uint64_t access_flags(Access access) {
   return 0;
 }
 
+// Registered memory is locked; most refusals come from the limit on that.
+std::string locked_memory_advice() {
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  if (limit.rlim_cur == RLIM_INFINITY)
+    return "locked memory is not limited (ulimit -l), so memory itself may be short";
+  return fmt::format(
+      "this process may lock {} KiB (ulimit -l); raise that with \"ulimit -l unlimited\", memlock "
+      "in /etc/security/limits.conf, LimitMEMLOCK=infinity of the service, or --ulimit memlock=-1 "
+      "of the container",
+      limit.rlim_cur / 1024);
+}
+
 }  // namespace
 
 base::MappedMemory map_memory(std::size_t bytes) {
@@ -36,14 +50,17 @@ base::MappedMemory map_memory(std::size_t bytes) {
   return {address, bytes};
 }
 
-Rail::Rail(const ChosenAdapter& chosen, int index, std::size_t message_bytes)
+Rail::Rail(const ChosenAdapter& chosen, int index, const RailOptions& options)
     : info_(fi_dupinfo(chosen.info.get())),
       adapter_(chosen.adapter),
       provider_(info_->fabric_attr->prov_name),
       index_(index),
-      bounce_bytes_(message_bytes),
+      ask_for_delivery_(options.ask_for_delivery),
+      renews_domain_(options.renews_domain),
+      bounce_bytes_(options.message_bytes),
       target_(std::min<std::size_t>(kBounceBuffersPosted, info_->rx_attr->size)) {
   open();
+  open_endpoint();
   reserve_bounce_buffers(0);
   replenish();
 }
@@ -68,27 +85,32 @@ void Rail::open() {
   fid_av* peers = nullptr;
   check_fabric(fi_av_open(domain, &peer_attributes, &peers, nullptr), "fi_av_open", provider_);
   peers_ = AddressVector(peers);
+}
 
+void Rail::open_endpoint() {
   fi_cq_attr completion_attributes{};
   completion_attributes.size = info_->tx_attr->size + info_->rx_attr->size + kSpareCompletions;
   completion_attributes.format = FI_CQ_FORMAT_DATA;
   completion_attributes.wait_obj = FI_WAIT_NONE;
   fid_cq* completions = nullptr;
-  check_fabric(fi_cq_open(domain, &completion_attributes, &completions, nullptr), "fi_cq_open",
-               provider_);
-  completions_ = CompletionQueue(completions);
+  check_fabric(fi_cq_open(domain_.get(), &completion_attributes, &completions, nullptr),
+               "fi_cq_open", provider_);
+  CompletionQueue queue(completions);
 
   fid_ep* endpoint = nullptr;
-  check_fabric(fi_endpoint(domain, info_.get(), &endpoint, nullptr), "fi_endpoint", provider_);
-  endpoint_ = Endpoint(endpoint);
-  check_fabric(fi_ep_bind(endpoint, &peers->fid, 0), "fi_ep_bind(address vector)", provider_);
+  check_fabric(fi_endpoint(domain_.get(), info_.get(), &endpoint, nullptr), "fi_endpoint",
+               provider_);
+  Endpoint owner(endpoint);
+  check_fabric(fi_ep_bind(endpoint, &peers_->fid, 0), "fi_ep_bind(address vector)", provider_);
   check_fabric(fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV),
                "fi_ep_bind(completion queue)", provider_);
   // Some providers end the process over an error that belongs to no operation when they have no
   // event queue to put it in; others take none for this kind of endpoint.
-  if (const int rc = fi_ep_bind(endpoint, &events->fid, 0); rc != 0) {
-    base::log_debug("NET/OFI {} takes no event queue: {}", provider_, fabric_error_text(rc));
-    events_.reset();
+  if (events_) {
+    if (const int rc = fi_ep_bind(endpoint, &events_->fid, 0); rc != 0) {
+      base::log_debug("NET/OFI {} takes no event queue: {}", provider_, fabric_error_text(rc));
+      events_.reset();
+    }
   }
   check_fabric(fi_enable(endpoint), "fi_enable", provider_);
 
@@ -96,6 +118,41 @@ void Rail::open() {
   address_.resize(bytes);
   check_fabric(fi_getname(&endpoint->fid, address_.data(), &bytes), "fi_getname", provider_);
   address_.resize(bytes);
+  completions_ = std::move(queue);
+  endpoint_ = std::move(owner);
+}
+
+void Rail::close_completions() {
+  completions_.reset();
+  ++generation_;
+  posted_ = 0;
+  for (BounceBlock& block : bounce_)
+    for (Request& request : block.requests)
+      if (std::exchange(request.under_way, false)) spare_.push_back(&request);
+  if (renews_domain_) close_all();
+}
+
+void Rail::close_all() {
+  for (Registration& one : registrations_) one.region.reset();
+  peers_.reset();
+  domain_.reset();
+  events_.reset();
+  fabric_.reset();
+}
+
+void Rail::reopen() {
+  try {
+    if (renews_domain_) {
+      open();
+      for (Registration& one : registrations_) one.region = register_now(one, one.key);
+      for (BounceBlock& block : bounce_) describe(block);
+    }
+    open_endpoint();
+  } catch (const base::Error&) {
+    if (renews_domain_) close_all();
+    throw;
+  }
+  replenish();
 }
 
 fi_addr_t Rail::insert(std::span<const std::uint8_t> address) {
@@ -112,16 +169,29 @@ fi_addr_t Rail::insert(std::span<const std::uint8_t> address) {
 
 MemoryRegion Rail::register_memory(std::byte* data, std::size_t bytes, Access access) {
   // Where the provider does not assign keys, two regions must not ask for the same one.
-  const std::uint64_t key = (mr_mode() & FI_MR_PROV_KEY) != 0 ? 0 : next_key_++;
+  Registration made{data, bytes, access, (mr_mode() & FI_MR_PROV_KEY) != 0 ? 0 : next_key_++, {}};
+  if (domain_) made.region = register_now(made, made.key);
+  registrations_.push_front(std::move(made));
+  return {registrations_, registrations_.begin()};
+}
+
+RegionOwner Rail::register_now(const Registration& what, std::uint64_t& key) {
   fid_mr* region = nullptr;
-  check_fabric(
-      fi_mr_reg(domain_.get(), data, bytes, access_flags(access), 0, key, 0, &region, nullptr),
-      "fi_mr_reg", provider_);
-  return MemoryRegion(region);
+  const int rc = fi_mr_reg(domain_.get(), what.data, what.bytes, access_flags(what.access), 0, key,
+                           0, &region, nullptr);
+  if (rc == -FI_ENOMEM || rc == -FI_EAGAIN || rc == -FI_EPERM)
+    base::fail(heddleSystemError, "adapter {} (provider {}) could not register {} bytes: {}; {}",
+               adapter_.name, provider_, what.bytes, fabric_error_text(rc), locked_memory_advice());
+  check_fabric(rc, "fi_mr_reg", provider_);
+  key = fi_mr_key(region);
+  return RegionOwner(region);
 }
 
 long Rail::post_verb(Request& r, bool& injected) {
   fid_ep* ep = endpoint_.get();
+  if (ask_for_delivery_ && (r.verb == Verb::write || r.verb == Verb::send || r.verb == Verb::ping ||
+                            r.verb == Verb::probe))
+    return post_confirmed(r);
   const bool fits = r.may_inject && r.bytes <= info_->tx_attr->inject_size;
   switch (r.verb) {
     case Verb::receive: return fi_recv(ep, r.data, r.bytes, r.desc, FI_ADDR_UNSPEC, &r.context);
@@ -133,19 +203,33 @@ long Rail::post_verb(Request& r, bool& injected) {
       return fi_tsend(ep, r.data, r.bytes, r.desc, r.to, r.tag, &r.context);
     case Verb::tagged_receive:
       return fi_trecv(ep, r.data, r.bytes, r.desc, FI_ADDR_UNSPEC, r.tag, 0, &r.context);
-    case Verb::ping: return fi_send(ep, r.data, r.bytes, r.desc, r.to, &r.context);
+    case Verb::ping:
+    case Verb::probe: return fi_send(ep, r.data, r.bytes, r.desc, r.to, &r.context);
     case Verb::write:
       return fi_writedata(ep, r.data, r.bytes, r.desc, r.tag, r.to, r.remote, r.key, &r.context);
   }
   return -FI_EINVAL;
 }
 
+// Flags of each operation: providers may ignore those of the endpoint (net of libfabric 1.17 does).
+long Rail::post_confirmed(Request& r) {
+  constexpr std::uint64_t kFlags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
+  const iovec memory{r.data, r.bytes};
+  if (r.verb == Verb::write) {
+    const fi_rma_iov remote{r.remote, r.bytes, r.key};
+    const fi_msg_rma message{&memory, &r.desc, 1, r.to, &remote, 1, &r.context, r.tag};
+    return fi_writemsg(endpoint_.get(), &message, FI_REMOTE_CQ_DATA | kFlags);
+  }
+  const fi_msg message{&memory, &r.desc, 1, r.to, &r.context, 0};
+  return fi_sendmsg(endpoint_.get(), &message, kFlags);
+}
+
 Rail::Posted Rail::post(Request& request) {
   bool injected = false;
   const long rc = post_verb(request, injected);
   if (rc == -FI_EAGAIN) return Posted::again;
-  static constexpr const char* kNames[] = {"fi_recv",  "fi_send",      "fi_trecv",
-                                           "fi_tsend", "fi_writedata", "fi_send"};
+  static constexpr const char* kNames[] = {"fi_recv",      "fi_send", "fi_trecv", "fi_tsend",
+                                           "fi_writedata", "fi_send", "fi_send"};
   check_fabric(rc, kNames[static_cast<int>(request.verb)], provider_);
   return injected ? Posted::done : Posted::started;
 }
@@ -190,22 +274,25 @@ void Rail::reserve_bounce_buffers(std::size_t count) {
 void Rail::add_bounce_buffers(std::size_t count) {
   const std::size_t stride = (kHeaderAt + bounce_bytes_ + kLine - 1) / kLine * kLine;
   BounceBlock block{map_memory(count * stride), {}, std::vector<Request>(count)};
-  void* desc = nullptr;
-  if (needs_local_registration()) {
+  if (needs_local_registration())
     block.region = register_memory(block.memory.data(), block.memory.size(), Access::receive);
-    desc = fi_mr_desc(block.region.get());
-  }
   for (std::size_t i = 0; i < count; ++i) {
     Request& request = block.requests[i];
     request.verb = Verb::receive;
+    request.under_way = false;
     request.rail = index_;
     request.data = block.memory.data() + i * stride + kHeaderAt;
     request.bytes = bounce_bytes_;
-    request.desc = desc;
     spare_.push_back(&request);
   }
   total_ += count;
   bounce_.push_back(std::move(block));
+  describe(bounce_.back());
+}
+
+void Rail::describe(BounceBlock& block) {
+  void* const desc = needs_local_registration() ? block.region.desc() : nullptr;
+  for (Request& request : block.requests) request.desc = desc;
 }
 
 void Rail::return_bounce_buffer(Request& request) {
@@ -214,8 +301,9 @@ void Rail::return_bounce_buffer(Request& request) {
 }
 
 void Rail::replenish() {
-  while (posted_ < target_ && !spare_.empty()) {
+  while (is_open() && posted_ < target_ && !spare_.empty()) {
     if (post(*spare_.back()) == Posted::again) return;
+    spare_.back()->under_way = true;
     spare_.pop_back();
     ++posted_;
   }
@@ -224,8 +312,9 @@ void Rail::replenish() {
 Area::Area(std::span<const std::unique_ptr<Rail>> rails, std::size_t bytes, Access access)
     : memory_(map_memory(bytes)), virtual_addresses_(rails.front()->uses_virtual_addresses()) {
   if (access != Access::remote_write && !rails.front()->needs_local_registration()) return;
+  regions_ = std::make_unique<Regions>();
   for (const auto& rail : rails)
-    regions_.push_back(rail->register_memory(memory_.data(), bytes, access));
+    regions_->push_back(rail->register_memory(memory_.data(), bytes, access));
 }
 
 }  // namespace heddle::transport::fabric

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
+#include "transport/fabric/memory_region.hpp"
 #include "transport/fabric/provider.hpp"
 #include "transport/fabric/request.hpp"
 
@@ -16,16 +17,25 @@ namespace heddle::transport::fabric {
 
 using EventQueue = FabricOwner<fid_eq>;
 
-enum class Access { send, receive, remote_write };
+struct RailOptions {
+  std::size_t message_bytes;  // that its bounce buffers must hold at least, header included
+  // Completions of sends and writes must be told to mean that the target has them; then nothing is
+  // injected, because injected messages give no completion at all.
+  bool ask_for_delivery = false;
+  bool renews_domain = false;  // when it is reopened
+};
 
 class Rail {
  public:
-  // `message_bytes`: the longest message that its bounce buffers must hold, header included.
-  Rail(const ChosenAdapter& chosen, int index, std::size_t message_bytes);
+  Rail(const ChosenAdapter& chosen, int index, const RailOptions& options);
   Rail(const Rail&) = delete;
 
   const Adapter& adapter() const { return adapter_; }
+  // Of the endpoint that is open, or of the last one.
   std::span<const std::uint8_t> address() const { return address_; }
+  // How many endpoints there have been before this one: each has an address of its own.
+  std::uint32_t generation() const { return generation_; }
+  bool is_open() const { return static_cast<bool>(endpoint_); }
   std::size_t max_message_bytes() const { return info_->ep_attr->max_msg_size; }
   bool needs_local_registration() const { return (mr_mode() & FI_MR_LOCAL) != 0; }
   bool uses_virtual_addresses() const { return (mr_mode() & FI_MR_VIRT_ADDR) != 0; }
@@ -58,36 +68,58 @@ class Rail {
   void return_bounce_buffer(Request& request);
   // Posts waiting buffers up to the number that should wait.
   void replenish();
-  void bounce_buffer_taken() { --posted_; }
+  void bounce_buffer_taken(Request& request) {
+    request.under_way = false;
+    --posted_;
+  }
   // Its completion will say FI_ECANCELED, unless the receive was faster.
   void cancel(Request& request) { fi_cancel(&endpoint_->fid, &request.context); }
 
   // First step of the end: nothing is under way any more afterwards.
   void close_endpoint() { endpoint_.reset(); }
+  // Whether what arrived before close_endpoint may still be polled.
+  bool may_poll_closed() const { return !renews_domain_; }
+  // Second step of a new beginning. Requests that no completion told of are the caller's; bounce
+  // buffers that waited for messages are ready again.
+  void close_completions();
+  // A new endpoint; registrations and their keys stay. Where may_poll_closed() is false, addresses
+  // must be inserted again. Throws, and stays closed, when libfabric refuses (an adapter that is
+  // down has no address to listen on).
+  void reopen();
 
  private:
   int mr_mode() const { return info_->domain_attr->mr_mode; }
+  struct BounceBlock {
+    base::MappedMemory memory;
+    MemoryRegion region;
+    std::vector<Request> requests;
+  };
+
   void open();
+  void open_endpoint();
+  void close_all();
+  RegionOwner register_now(const Registration& what, std::uint64_t& key);
   void add_bounce_buffers(std::size_t count);
+  void describe(BounceBlock& block);
   long post_verb(Request& request, bool& injected);
+  long post_confirmed(Request& request);
 
   // In the order of opening; destroyed in the reverse order.
   Info info_;
   Adapter adapter_;
   std::string provider_;
   int index_;
+  bool ask_for_delivery_;
+  bool renews_domain_;
+  std::uint32_t generation_ = 0;
   Fabric fabric_;
   EventQueue events_;
   Domain domain_;
+  Registrations registrations_;
   AddressVector peers_;
   CompletionQueue completions_;
   std::uint64_t next_key_ = 1;
 
-  struct BounceBlock {
-    base::MappedMemory memory;
-    MemoryRegion region;
-    std::vector<Request> requests;
-  };
   std::vector<BounceBlock> bounce_;
   std::vector<Request*> spare_;
   std::size_t bounce_bytes_;  // of one buffer's message
@@ -106,8 +138,10 @@ class Area {
   Area(std::span<const std::unique_ptr<Rail>> rails, std::size_t bytes, Access access);
 
   std::byte* data() const { return memory_.data(); }
-  void* desc(int rail) const { return regions_.empty() ? nullptr : fi_mr_desc(region(rail)); }
-  std::uint64_t key(int rail) const { return fi_mr_key(region(rail)); }
+  // One region a rail; null when no rail needs to know the memory. Stays where it is when the area
+  // moves.
+  const Regions* regions() const { return regions_.get(); }
+  std::uint64_t key(int rail) const { return (*regions_)[static_cast<std::size_t>(rail)].key(); }
   // What a peer writes to in order to reach `at`.
   std::uint64_t remote_address(const std::byte* at) const {
     return virtual_addresses_ ? reinterpret_cast<std::uint64_t>(at)
@@ -115,10 +149,8 @@ class Area {
   }
 
  private:
-  fid_mr* region(int rail) const { return regions_[static_cast<std::size_t>(rail)].get(); }
-
   base::MappedMemory memory_;
-  std::vector<MemoryRegion> regions_;  // after the memory: closed before it is unmapped
+  std::unique_ptr<Regions> regions_;  // after the memory: closed before it is unmapped
   bool virtual_addresses_ = false;
 };
 

@@ -16,17 +16,18 @@ ReceiveConnection::ReceiveConnection(Core& core, Peer& peer, std::string label, 
   remote_id_ = hello.connection;
   remote_token_ = hello.token;
   shape_.eager_bytes = std::min(shape_.eager_bytes, hello.shape.eager_bytes);
-  const auto fit = static_cast<std::uint32_t>(kControlBytes / credit_bytes(rails_));
+  const auto fit = static_cast<std::uint32_t>(kControlBytes / credit_bytes(links_));
   batch_ = std::min(batch_, fit);
-  credits_.resize(batch_ * credit_bytes(rails_));
+  credits_.resize(batch_ * credit_bytes(links_));
   // The pipe may read so many messages in place while others' messages still need buffers.
   if (core_.rma())
-    for (int i = 0; i < rails_; ++i) core_.rail(i).reserve_bounce_buffers(shape_.slots);
+    for (const Link& link : peer_.links) core_.rail(link.rail).reserve_bounce_buffers(shape_.slots);
 }
 
 ReceiveConnection::~ReceiveConnection() {
   if (core_.rma())
-    for (int i = 0; i < rails_; ++i) core_.rail(i).unreserve_bounce_buffers(shape_.slots);
+    for (const Link& link : peer_.links)
+      core_.rail(link.rail).unreserve_bounce_buffers(shape_.slots);
 }
 
 void ReceiveConnection::send_welcome(Welcome welcome) {
@@ -44,20 +45,21 @@ void ReceiveConnection::post(std::byte* buffer, std::size_t bytes, const Area& a
   posted.buffer = buffer;
   Credit credit{area.remote_address(buffer), bytes, {}};
   if (core_.rma()) {
-    for (int i = 0; i < rails_; ++i) credit.keys[static_cast<std::size_t>(i)] = area.key(i);
+    for (int i = 0; i < links_; ++i)
+      credit.keys[static_cast<std::size_t>(i)] = area.key(peer_.link(i).rail);
   } else {
-    const int rail = static_cast<int>(sequence % static_cast<std::uint64_t>(rails_));
-    Request& request = core_.request(*this, Verb::tagged_receive, rail);
+    const int link = static_cast<int>(sequence % static_cast<std::uint64_t>(links_));
+    Request& request = core_.request(*this, Verb::tagged_receive, link);
     request.sequence = sequence;
     request.data = buffer;
     request.bytes = bytes;
-    request.desc = area.desc(rail);
+    request.regions = area.regions();
     request.tag = message_tag(id(), sequence);
     posted.receive = &request;
     ++receives_;
     core_.submit(request);
   }
-  encode(credit, rails_, credits_.data() + pending_credits_ * credit_bytes(rails_));
+  encode(credit, links_, credits_.data() + pending_credits_ * credit_bytes(links_));
   if (++pending_credits_ == batch_) flush();
 }
 
@@ -66,7 +68,7 @@ void ReceiveConnection::flush() {
   Header header = to_peer(Kind::credits);
   header.sequence = static_cast<std::uint32_t>(next_post_ - pending_credits_);
   header.count = static_cast<std::uint32_t>(arrivals_.next());
-  const std::size_t bytes = std::exchange(pending_credits_, 0) * credit_bytes(rails_);
+  const std::size_t bytes = std::exchange(pending_credits_, 0) * credit_bytes(links_);
   core_.send_control(*this, header, {credits_.data(), bytes});
 }
 

@@ -8,8 +8,7 @@ namespace heddle::transport::fabric {
 namespace {
 
 // Below this a second rail costs more than it brings.
-constexpr std::size_t kLeastStripe = 128 << 10;
-constexpr std::size_t kStripeAlignment = 128;
+constexpr std::size_t kLeastStripe = 64 << 10;
 
 }  // namespace
 
@@ -18,7 +17,7 @@ SendConnection::SendConnection(Core& core, Peer& peer, std::string label, const 
       shape_(shape),
       grants_(shape.slots),
       parts_(shape.slots) {
-  for (Part& part : parts_) part.regions.reserve(static_cast<std::size_t>(rails_));
+  for (Part& part : parts_) part.regions.reserve(core_.rails().size());
 }
 
 void SendConnection::send_hello(const Hello& hello) {
@@ -56,49 +55,58 @@ void SendConnection::send_eager(std::byte* data, std::size_t bytes, const Area& 
   header.sequence = static_cast<std::uint32_t>(next());
   header.bytes = static_cast<std::uint32_t>(bytes);
   std::memcpy(data - sizeof header, &header, sizeof header);
-  const int rail = static_cast<int>(next() % static_cast<std::uint64_t>(rails_));
-  Request& request = core_.request(*this, Verb::send, rail);
+  Request& request = core_.request(*this, Verb::send, core_.link_for_small(peer_));
   request.sequence = next();
   request.data = data - sizeof header;
   request.bytes = bytes + sizeof header;
-  request.desc = area.desc(rail);
+  request.regions = area.regions();
   ++part(next()).under_way;
   core_.submit(request);
 }
 
-// One stripe a rail for long messages; others take turns over the rails.
-template <typename Desc>
-std::uint64_t SendConnection::send_stripes(std::byte* data, std::size_t bytes, Desc desc) {
+std::uint64_t SendConnection::send_long(std::byte* data, std::size_t bytes,
+                                        const Regions* regions) {
   const std::uint64_t sequence = next();
-  const Credit credit = *grants_.front();
+  const Credit& credit = *grants_.front();
   if (credit.bytes < bytes)
     base::fail(heddleInvalidUsage, "{}: a message of {} bytes does not fit a slot of {}", label(),
                bytes, credit.bytes);
-  const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(rails_), kMaxStripes);
-  const std::size_t wanted =
-      core_.rma() ? std::clamp<std::size_t>(bytes / kLeastStripe, 1, most) : 1;
-  const std::size_t step =
-      ((bytes + wanted - 1) / wanted + kStripeAlignment - 1) / kStripeAlignment * kStripeAlignment;
-  const std::size_t stripes = (bytes + step - 1) / step;
-  part(sequence).under_way += static_cast<int>(stripes);
-  for (std::size_t i = 0; i < stripes; ++i) {
-    const int rail = static_cast<int>((sequence + i) % static_cast<std::uint64_t>(rails_));
-    Request& request = core_.request(*this, core_.rma() ? Verb::write : Verb::tagged_send, rail);
+  if (core_.rma()) {
+    part(sequence).credit = credit;
+    write_stripes(data, bytes, regions);
+    return sequence;
+  }
+  const int link = static_cast<int>(sequence % static_cast<std::uint64_t>(links_));
+  Request& request = core_.request(*this, Verb::tagged_send, link);
+  request.sequence = sequence;
+  request.data = data;
+  request.bytes = bytes;
+  request.regions = regions;
+  request.tag = message_tag(remote_id_, sequence);
+  ++part(sequence).under_way;
+  core_.submit(request);
+  return sequence;
+}
+
+void SendConnection::write_stripes(std::byte* data, std::size_t bytes, const Regions* regions) {
+  const std::uint64_t sequence = next();
+  share_out(bytes, core_.loads(peer_), kLeastStripe, kMaxStripes, stripes_);
+  // With no link up they wait for one together.
+  if (stripes_.empty()) stripes_.push_back({0, bytes});
+  const auto count = static_cast<std::uint32_t>(stripes_.size());
+  part(sequence).under_way += static_cast<int>(count);
+  std::size_t at = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Request& request = core_.request(*this, Verb::write, stripes_[i].link);
     request.sequence = sequence;
-    request.data = data + i * step;
-    request.bytes = std::min(step, bytes - i * step);
-    request.desc = desc(rail);
-    if (core_.rma()) {
-      request.remote = credit.address + i * step;
-      request.key = credit.keys[static_cast<std::size_t>(rail)];
-      request.tag = pack({remote_id_, static_cast<std::uint8_t>(sequence),
-                          static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(stripes)});
-    } else {
-      request.tag = message_tag(remote_id_, sequence);
-    }
+    request.data = data + at;
+    request.bytes = stripes_[i].bytes;
+    request.regions = regions;
+    request.remote = part(sequence).credit.address + at;
+    request.tag = pack({remote_id_, static_cast<std::uint8_t>(sequence), i, count});
+    at += stripes_[i].bytes;
     core_.submit(request);
   }
-  return sequence;
 }
 
 std::uint64_t SendConnection::send(std::byte* data, std::size_t bytes, const Area& area) {
@@ -107,7 +115,7 @@ std::uint64_t SendConnection::send(std::byte* data, std::size_t bytes, const Are
   if (is_eager(bytes))
     send_eager(data, bytes, area);
   else
-    send_stripes(data, bytes, [&](int rail) { return area.desc(rail); });
+    send_long(data, bytes, area.regions());
   grants_.use();
   return sequence;
 }
@@ -116,13 +124,11 @@ std::uint64_t SendConnection::send_unregistered(const std::byte* data, std::size
   check();
   // libfabric's regions and sends take pointers to non-const, and only read.
   std::byte* from = const_cast<std::byte*>(data);
-  std::vector<MemoryRegion>& regions = part(next()).regions;
+  Regions& regions = part(next()).regions;
   if (core_.rail(0).needs_local_registration())
-    for (int i = 0; i < rails_; ++i)
-      regions.push_back(core_.rail(i).register_memory(from, bytes, Access::send));
-  const std::uint64_t sequence = send_stripes(from, bytes, [&](int rail) {
-    return regions.empty() ? nullptr : fi_mr_desc(regions[static_cast<std::size_t>(rail)].get());
-  });
+    for (const auto& rail : core_.rails())
+      regions.push_back(rail->register_memory(from, bytes, Access::send));
+  const std::uint64_t sequence = send_long(from, bytes, regions.empty() ? nullptr : &regions);
   grants_.use();
   return sequence;
 }
@@ -161,10 +167,10 @@ bool SendConnection::on_message(const Header& header, std::byte* payload, Reques
 }
 
 void SendConnection::on_credits(const Header& header, const std::byte* payload) {
-  const std::size_t each = credit_bytes(rails_);
+  const std::size_t each = credit_bytes(links_);
   const std::uint64_t first = extend(header.sequence, next());
   for (std::size_t i = 0; (i + 1) * each <= header.bytes; ++i)
-    grants_.grant(first + i, decode_credit(payload + i * each, rails_));
+    grants_.grant(first + i, decode_credit(payload + i * each, links_));
   grants_.done(extend(header.count, grants_.done()));
 }
 

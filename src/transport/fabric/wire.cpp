@@ -24,7 +24,7 @@ bool has_mac(const Message& message, const Secret& secret) {
   return base::same(mac_of(message, secret), message.mac);
 }
 
-constexpr std::string_view kAddressStart = "heddle-fabric-1";
+constexpr std::string_view kAddressStart = "heddle-fabric-2";
 
 bool parse_bytes(std::string_view text, std::vector<std::uint8_t>& bytes) {
   const auto parsed = base::from_hex(text);
@@ -66,10 +66,37 @@ bool sealed_by(const Hello& hello, const Secret& secret) { return has_mac(hello,
 void seal(Welcome& welcome, const Secret& secret) { welcome.mac = mac_of(welcome, secret); }
 bool sealed_by(const Welcome& welcome, const Secret& secret) { return has_mac(welcome, secret); }
 
+namespace {
+
+std::string plain(std::string text) {
+  for (char& c : text)
+    if (c == ' ' || c == ',' || c == '@' || c == '=') c = '_';
+  return text;
+}
+
+bool parse_rail(std::string_view text, ProcessAddress::RailAddress& rail) {
+  int part = 0;
+  const auto use = [&](std::string_view field) {
+    switch (part++) {
+      case 0: return base::parse_number(field, rail.generation);
+      case 1: return base::parse_number(field, rail.gigabits);
+      case 2: return rail.adapter = field, !field.empty();
+      case 3: return rail.network = field, true;
+      case 4: return parse_bytes(field, rail.address);
+      default: return false;
+    }
+  };
+  return each_part(text, '@', use) && part == 5;
+}
+
+}  // namespace
+
 std::string to_text(const ProcessAddress& address) {
   std::string rails;
   for (const auto& rail : address.rails)
-    rails += fmt::format("{}{:02x}", rails.empty() ? "" : ",", fmt::join(rail, ""));
+    rails +=
+        fmt::format("{}{}@{:g}@{}@{}@{:02x}", rails.empty() ? "" : ",", rail.generation,
+                    rail.gigabits, plain(rail.adapter), rail.network, fmt::join(rail.address, ""));
   return fmt::format("{} provider={} protocol={} path={} instance={:016x} host={} pid={} rails={}",
                      kAddressStart, address.provider, address.protocol,
                      address.rma ? "rma" : "message", address.instance, address.host, address.pid,
@@ -90,7 +117,7 @@ ProcessAddress parse_address(const std::string& text) {
       base::parse_number(fields["instance"], address.instance, 16) &&
       base::parse_number(fields["pid"], address.pid) &&
       each_part(fields["rails"], ',', [&](std::string_view part) {
-        return address.rails.size() < kMaxRails && parse_bytes(part, address.rails.emplace_back());
+        return address.rails.size() < kMaxRails && parse_rail(part, address.rails.emplace_back());
       });
   if (!good)
     base::fail(heddleInvalidArgument,

@@ -12,6 +12,11 @@
 //                                          <-  goodbye
 //     ping now and then by either that waits: nothing answers, but it cannot be sent to the dead
 //
+// Between two processes that have several rails in common (connection 0):
+//     probe over one rail                  ->
+//                                          <-  its answer over the same rail, which then is up
+//     rail state {rail, generation, address}, whenever a rail gets a new endpoint, either way
+//
 // Nothing depends on the order of arrival: every message carries its connection and its sequence.
 #pragma once
 
@@ -29,13 +34,27 @@
 namespace heddle::transport::fabric {
 
 inline constexpr std::uint16_t kMagic = 0x4c48;  // "HL"
-inline constexpr std::uint8_t kProtocolVersion = 1;
+inline constexpr std::uint8_t kProtocolVersion = 2;
 inline constexpr int kMaxRails = 32;
 inline constexpr std::uint32_t kMaxWindow = 64;  // messages under way on one connection
 // Room for any control message; credits are split to fit.
 inline constexpr std::size_t kControlBytes = 1024;
 
-enum class Kind : std::uint8_t { hello = 1, welcome, credits, eager, goodbye, ping };
+// A probe is about as long as a packet of jumbo frames, so that a rail that loses long packets only
+// does not answer either.
+inline constexpr std::size_t kProbeBytes = 9216;
+
+enum class Kind : std::uint8_t {
+  hello = 1,
+  welcome,
+  credits,
+  eager,
+  goodbye,
+  ping,
+  probe,
+  probe_answer,
+  rail_state
+};
 
 struct Header {
   std::uint16_t magic = kMagic;
@@ -120,6 +139,25 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 72 && std::is_trivially_copyable_v<Welcome>);
 
+// What a probe starts with; the rest is padding. Instances are known to members of the job only.
+struct Probe {
+  std::uint64_t from_instance, to_instance;
+  std::uint32_t link;    // counted as both ends do
+  std::uint32_t number;  // returned by the answer
+};
+
+// The sender's end of a link.
+struct RailState {
+  std::uint64_t from_instance, to_instance;
+  std::uint32_t link;
+  std::uint32_t generation;  // endpoints that its rail has had before
+  // The receiver's rail must be of this generation or a later one: the sender gave up writes to an
+  // earlier endpoint, and only that one's end is theirs too.
+  std::uint32_t asks_for;
+  std::uint32_t address_bytes;  // 0 while it is closed
+  std::array<std::uint8_t, 256> address;
+};
+
 void seal(Hello& hello, const Secret& secret);
 bool sealed_by(const Hello& hello, const Secret& secret);
 void seal(Welcome& welcome, const Secret& secret);
@@ -133,7 +171,16 @@ struct ProcessAddress {
   std::uint64_t instance = 0;  // random, one a transport
   std::string host;
   int pid = 0;
-  std::vector<std::vector<std::uint8_t>> rails;  // one libfabric address a rail
+  struct RailAddress {
+    std::vector<std::uint8_t> address;  // libfabric's
+    std::string adapter;                // its name; never with " ,@="
+    std::string network;                // Adapter::network
+    double gigabits = 0;                // 0: unknown
+    std::uint32_t generation = 0;       // endpoints that the rail has had before this one
+
+    bool operator==(const RailAddress&) const = default;
+  };
+  std::vector<RailAddress> rails;
 };
 std::string to_text(const ProcessAddress& address);
 // Fails with heddleInvalidArgument when the text is none of ours.

@@ -218,21 +218,10 @@ TEST_CASE("several connections of one pair of processes do not disturb each othe
 }
 
 TEST_CASE("messages are striped over all rails that both ends have") {
-  // Loopback twice, or three times, stands for so many adapters.
-  const auto open = [](bool rma, int rails) {
-    auto provider = transport::fabric::choose_provider(settings("tcp", rma), kLoopback);
-    for (int i = 1; i < rails; ++i) {
-      const auto& first = provider.adapters[0];
-      provider.adapters.push_back(
-          {first.adapter, transport::fabric::Info(fi_dupinfo(first.info.get()))});
-    }
-    auto fabric = std::make_unique<FabricTransport>(settings("tcp", rma), provider);
-    fabric->add_secret(kCommunicator, kSecret);
-    return fabric;
-  };
   const std::size_t sizes[] = {1, 9000, 262143, 262144, 262145, 400001, 1 << 20, 50, 1 << 20};
   for (const bool rma : {true, false}) {
-    Two two(open(rma, 3), open(rma, 2), {8, 1 << 20});
+    const base::Settings with = settings("tcp", rma);
+    Two two(open_rails(with, 3), open_rails(with, 2), {8, 1 << 20});
     CHECK_NOTHROW(both(
         [&] {
           for (int i = 0; i < 90; ++i) send(*two.fabric[0], *two.send[0], 0, i, sizes[i % 9]);

@@ -142,13 +142,13 @@ TEST_CASE("requested-key-zero") {
       continue;
     }
     ++tried;
-    Rail rail(chosen.adapters[0], 0, 4096);
+    Rail rail(chosen.adapters[0], 0, {4096});
     const base::MappedMemory memory = map_memory(8 * 4096);
     std::vector<MemoryRegion> regions;
     std::set<std::uint64_t> keys;
     for (int i = 0; i < 8; ++i) {
       regions.push_back(rail.register_memory(memory.data() + i * 4096, 4096, Access::remote_write));
-      CHECK(keys.insert(fi_mr_key(regions.back().get())).second);
+      CHECK(keys.insert(regions.back().key()).second);
     }
   }
   CHECK(tried > 0);

@@ -45,6 +45,22 @@ inline std::unique_ptr<FabricTransport> open_fabric(const base::Settings& with) 
   return fabric;
 }
 
+// Loopback so many times stands for so many adapters.
+inline std::unique_ptr<FabricTransport> open_rails(const base::Settings& with, int rails) {
+  auto provider = transport::fabric::choose_provider(with, kLoopback);
+  for (int i = 0; i < rails; ++i) {
+    if (i > 0) {
+      const auto& first = provider.adapters[0];
+      provider.adapters.push_back(
+          {first.adapter, transport::fabric::Info(fi_dupinfo(first.info.get()))});
+    }
+    provider.adapters.back().adapter.name = "lo" + std::to_string(i);
+  }
+  auto fabric = std::make_unique<FabricTransport>(with, provider);
+  fabric->add_secret(kCommunicator, kSecret);
+  return fabric;
+}
+
 // Calls until it gives something; fails when patience ends.
 template <typename Try>
 auto eventually(FabricTransport& fabric, const char* what, Try attempt) {

@@ -15,7 +15,7 @@ TEST_CASE("a process's address survives its text") {
   address.instance = 0xfedcba9876543210;
   address.host = "node-1";
   address.pid = 4711;
-  address.rails = {{0, 1, 0xff, 16}, {2, 0}};
+  address.rails = {{{0, 1, 0xff, 16}, "eth0", "0a4d0100/24", 2.5, 3}, {{2, 0}, "e1", "", 0, 0}};
   const ProcessAddress back = parse_address(to_text(address));
   CHECK(back.provider == address.provider);
   CHECK(back.protocol == address.protocol);
@@ -31,7 +31,7 @@ TEST_CASE("a text that is no address is refused") {
   address.provider = "tcp";
   address.protocol = "p";
   address.host = "h";
-  address.rails = {{1, 2, 3}};
+  address.rails = {{{1, 2, 3}, "eth0", "", 0, 0}};
   const std::string good = to_text(address);
   CHECK_NOTHROW(parse_address(good));
   for (const std::string& bad :

@@ -1,0 +1,235 @@
+// The part of Core that sees to links and rails that fail (docs/rails.md).
+//
+// A link fails: what it carried goes over the peer's other links. A write that had been handed over
+// waits until the peer has closed the endpoint it was meant for: from a network that still holds
+// its bytes it could otherwise arrive when its slot belongs to another message.
+// A rail gets a new endpoint when the peer asks for that, or when requests on a failed link end
+// neither well nor badly: closing is the only way to be rid of them.
+#include "transport/fabric/connection.hpp"
+
+namespace heddle::transport::fabric {
+
+namespace {
+
+// So often is a request tried before it is itself what is wrong.
+constexpr int kMostAttempts = 20;
+// A link that fails again so soon is tried again later and later.
+constexpr double kSteadySeconds = 30;
+constexpr double kFirstPause = 0.05, kLeastPause = 1, kMostPause = 30;
+
+// A write to an endpoint that, as far as we know, is still there.
+bool may_land(const Request& request, const Link& link) {
+  return request.verb == Verb::write && link.their_generation <= request.their_generation;
+}
+
+}  // namespace
+
+// It is on no link any more and has not got through.
+void Core::failed(Request& request, const std::string& why) {
+  Peer& peer = *request.peer;
+  Connection* owner = request.owner;
+  if (!peer.failover) {
+    recycle(request);
+    return owner->fail(heddleRemoteError, why);
+  }
+  if (request.verb == Verb::probe || !peer.dead.empty() || (owner != nullptr && owner->failed()))
+    return recycle(request);
+  if (++request.attempts > kMostAttempts) {
+    recycle(request);
+    if (owner != nullptr) owner->fail(heddleRemoteError, why);
+    return;
+  }
+  const int index = request.link;
+  const bool lost_write = request.verb == Verb::write && request.gave_up;
+  const bool of_this_endpoint = request.their_generation == peer.link(index).their_generation;
+  hold(request);
+  if (of_this_endpoint) {
+    fail_link(peer, index, why, base::LogLevel::warn);
+    if (lost_write) ask_to_close(peer, index);
+  }
+  release_held(peer);
+}
+
+void Core::hold(Request& request) { request.peer->held.push(&request); }
+
+void Core::release_held(Peer& peer) {
+  RequestQueue queue = std::exchange(peer.held, {});
+  while (!queue.empty()) {
+    Request& request = *queue.pop();
+    if (!peer.dead.empty() && request.owner == nullptr) {
+      recycle(request);
+      continue;
+    }
+    const bool may_still_land = request.gave_up && may_land(request, peer.link(request.link));
+    const int link = may_still_land ? -1 : least_loaded(loads(peer), peer.preference);
+    if (link < 0) {
+      hold(request);
+      continue;
+    }
+    request.gave_up = false;
+    request.link = link;
+    start(request);
+  }
+}
+
+void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLevel level) {
+  Link& link = peer.link(index);
+  if (!link.up) return;
+  const TimePoint now = base::Clock::now();
+  const bool steady = std::chrono::duration<double>(now - link.up_since).count() > kSteadySeconds;
+  link.pause =
+      steady || link.pause == 0 ? kFirstPause : std::clamp(2 * link.pause, kLeastPause, kMostPause);
+  link.up = false;
+  link.down_since = now;
+  link.why = why;
+  ++link.probe;
+  link.probe_at =
+      now + std::chrono::duration_cast<base::Clock::duration>(base::Seconds(link.pause));
+  ++records_[static_cast<std::size_t>(link.rail)].given_up;
+  base::log(level, "NET/OFI {} is given up: {}; {} of {} rails carry on", name_of(peer, link), why,
+            peer.up_count(), peer.link_count());
+  while (!link.waiting.empty()) {
+    Request& request = *link.waiting.pop();
+    leave(request, false);
+    if (request.verb == Verb::probe)
+      recycle(request);
+    else
+      hold(request);
+  }
+  for (const Request* r = link.under_way.front(); r != nullptr; r = r->next)
+    if (may_land(*r, link)) {
+      ask_to_close(peer, index);
+      break;
+    }
+  if (peer.up_count() == 0) peer.none_up_since = now;
+  release_held(peer);
+}
+
+void Core::ask_to_close(Peer& peer, int index) {
+  Link& link = peer.link(index);
+  if (link.asked_for > link.their_generation) return;
+  link.asked_for = link.their_generation + 1;
+  if (!retiring_) send_rail_state(peer, index);
+}
+
+std::string Core::name_of(const Peer& peer, const Link& link) const {
+  return fmt::format("rail {} to process {} of host {} (there {})",
+                     rails_[static_cast<std::size_t>(link.rail)]->adapter().name, peer.address.pid,
+                     peer.address.host,
+                     peer.address.rails[static_cast<std::size_t>(link.their_rail)].adapter);
+}
+
+std::string Core::state_of_links(const Peer& peer) const {
+  std::string text;
+  for (const Link& link : peer.links)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ",
+                        rails_[static_cast<std::size_t>(link.rail)]->adapter().name,
+                        link.why.empty() ? "never answered" : link.why);
+  return text;
+}
+
+void Core::renew(int rail, const std::string& why) {
+  records_[static_cast<std::size_t>(rail)].retire_why = why;
+}
+
+// Not while completions are being read: they name requests.
+void Core::retire_rails() {
+  for (std::size_t rail = 0; rail < records_.size(); ++rail)
+    if (!records_[rail].retire_why.empty())
+      retire_rail(static_cast<int>(rail), std::exchange(records_[rail].retire_why, {}));
+}
+
+void Core::drain(Rail& rail) {
+  std::array<fi_cq_data_entry, 16> entries;
+  std::size_t count = 0;
+  while (true) {
+    if (rail.poll(entries, count) == Rail::Polled::error) {
+      Rail::Failure failure;
+      if (rail.read_error(failure)) on_failure(rail, failure);
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) on_completion(rail, entries[i]);
+    if (count == 0) return;
+  }
+}
+
+template <typename Use>
+void Core::each_link_of(int rail, Use use) {
+  for (auto& [instance, peer] : peers_)
+    for (int i = 0; i < peer->link_count(); ++i)
+      if (peer->link(i).rail == rail) use(*peer, i);
+}
+
+void Core::retire_rail(int index, const std::string& why) {
+  Rail& retired = rail(index);
+  if (!retired.is_open()) return;
+  base::log_warn("NET/OFI rail {} gets a new endpoint: {}", retired.adapter().name, why);
+  retiring_ = true;
+  each_link_of(index, [&](Peer& peer, int link) {
+    if (peer.failover && peer.dead.empty()) fail_link(peer, link, why, base::LogLevel::info);
+  });
+  // What has arrived has arrived: its sender may know already.
+  drain(retired);
+  retired.close_endpoint();
+  if (retired.may_poll_closed()) drain(retired);
+  each_link_of(index, [&](Peer& peer, int i) {
+    Link& link = peer.link(i);
+    while (!link.under_way.empty()) {
+      Request& request = *link.under_way.front();
+      leave(request, false);
+      request.gave_up = true;
+      if (may_land(request, link) && peer.failover) ask_to_close(peer, i);
+      failed(request, why);
+    }
+    if (!retired.may_poll_closed()) link.to = FI_ADDR_NOTAVAIL;
+    if (!peer.failover) peer_died(peer, why);
+  });
+  retired.close_completions();
+  ++records_[static_cast<std::size_t>(index)].renewed;
+  retiring_ = false;
+  reopen_rail(index);
+}
+
+// Tells every peer, also when the new endpoint has to wait: the old one is closed.
+void Core::reopen_rail(int index) {
+  Rail& opened = rail(index);
+  RailRecord& record = records_[static_cast<std::size_t>(index)];
+  const bool first_try = record.pause == 0;
+  try {
+    opened.reopen();
+    record.pause = 0;
+    const auto address = opened.address();
+    auto& published = address_.rails[static_cast<std::size_t>(index)];
+    published.address.assign(address.begin(), address.end());
+    published.generation = opened.generation();
+  } catch (const base::Error& error) {
+    base::log_info("NET/OFI rail {} stays closed for now: {}", opened.adapter().name, error.what());
+    record.pause = std::clamp(2 * record.pause, kLeastPause, kMostPause);
+    record.reopen_at = base::Clock::now() + std::chrono::duration_cast<base::Clock::duration>(
+                                                base::Seconds(record.pause));
+  }
+  if (!opened.is_open() && !first_try) return;
+  each_link_of(index, [&](Peer& peer, int i) {
+    if (!peer.failover || !peer.dead.empty()) return;
+    Link& link = peer.link(i);
+    if (opened.is_open() && link.to == FI_ADDR_NOTAVAIL && !link.their_address.empty())
+      link.to = opened.insert(link.their_address);
+    link.probe_at = std::min(link.probe_at, base::Clock::now());
+    send_rail_state(peer, i);
+    release_held(peer);
+  });
+}
+
+std::string Core::metrics() const {
+  std::string text;
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    const RailRecord& record = records_[i];
+    text +=
+        fmt::format("{}rail {}: {} bytes sent, given up {} times, back {} times, {} new endpoints",
+                    text.empty() ? "" : "; ", rails_[i]->adapter().name, record.bytes_sent,
+                    record.given_up, record.came_back, record.renewed);
+  }
+  return text;
+}
+
+}  // namespace heddle::transport::fabric

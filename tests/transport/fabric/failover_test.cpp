@@ -1,0 +1,93 @@
+// Rails that get new endpoints at random moments of a stream: nothing is lost, doubled or wrong,
+// and every rail comes back.
+#include <atomic>
+#include <cstdlib>
+#include <random>
+
+#include "support.hpp"
+
+using namespace fabric_test;
+
+namespace {
+
+constexpr PipeOptions kOptions{8, 1 << 20};
+constexpr int kRails = 3;
+
+// 20 seeds in a quick run.
+int seeds() {
+  const char* wanted = std::getenv("HEDDLE_TEST_SEEDS");
+  return wanted == nullptr ? 20 : std::atoi(wanted);
+}
+
+std::size_t size_of(std::mt19937& random) {
+  switch (random() % 4) {
+    case 0: return 1 + random() % 8192;
+    case 1: return 8193 + random() % 100000;
+    default: return 100000 + random() % ((1 << 20) - 100000);
+  }
+}
+
+base::Settings quick(const std::string& provider) {
+  base::Settings with = settings(provider);
+  with.rail_timeout = 0.5;
+  with.timeout = 20;
+  return with;
+}
+
+void exchange(Two& two, int me, unsigned seed, int messages, std::atomic<int>& reached) {
+  std::mt19937 mine(seed * 2 + static_cast<unsigned>(me)), theirs(seed * 2 + 1 - me);
+  for (int i = 0; i < messages; ++i) {
+    send(*two.fabric[me], *two.send[me], me, i, size_of(mine));
+    expect(*two.fabric[me], *two.receive[me], 1 - me, i, size_of(theirs));
+    reached = i;
+  }
+  flush(*two.fabric[me], *two.send[me]);
+}
+
+int count(const std::string& metrics, const std::string& what) {
+  int sum = 0;
+  for (std::size_t at = metrics.find(what); at != std::string::npos;
+       at = metrics.find(what, at + 1))
+    sum += std::atoi(metrics.c_str() + at + what.size());
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("rails renewed at random moments lose nothing and come back") {
+  const int messages = 60;
+  for (const std::string provider : {"tcp"}) {
+    for (int seed = 0; seed < seeds(); ++seed) {
+      INFO(provider << " seed " << seed);
+      Two two(open_rails(quick(provider), kRails), open_rails(quick(provider), kRails), kOptions);
+      std::atomic<int> reached[2] = {0, 0};
+      std::atomic<bool> over{false};
+      std::thread saboteur([&] {
+        std::mt19937 random(static_cast<unsigned>(seed));
+        const int at = static_cast<int>(random() % (messages - 5));
+        const int end = static_cast<int>(random() % 2), rail = static_cast<int>(random() % kRails);
+        while (!over && reached[end] < at) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
+        two.fabric[end]->renew_rail(rail, "the test wants it");
+      });
+      CHECK_NOTHROW(both([&] { exchange(two, 0, seed, messages, reached[0]); },
+                         [&] { exchange(two, 1, seed, messages, reached[1]); }));
+      over = true;
+      saboteur.join();
+      // Each link that was given up is back; both ends drive.
+      const base::Deadline deadline(base::Seconds(5));
+      const auto all_back = [&] {
+        for (const auto& fabric : two.fabric) {
+          const std::string text = fabric->metrics();
+          if (count(text, "given up ") != count(text, "back ")) return false;
+        }
+        return count(two.fabric[0]->metrics(), "given up ") > 0;
+      };
+      while (!all_back() && !deadline.passed())
+        for (const auto& fabric : two.fabric) fabric->progress();
+      INFO(two.fabric[0]->metrics());
+      INFO(two.fabric[1]->metrics());
+      CHECK(all_back());
+    }
+  }
+}

@@ -33,7 +33,7 @@ struct Outcome {
 
 struct RaceLimits {
   double seconds = 1;    // after which no further round begins
-  int rounds = 41;       // at most
+  int rounds = 201;      // at most
   int least_rounds = 3;  // whatever the time
   // Slower than the best by more than these drops out: after the first round, the third, the ninth.
   double first_drop = 2, second_drop = 1.25, third_drop = 1.12;

@@ -10,7 +10,7 @@ namespace {
 // What a difference of so many standard errors is not.
 constexpr double kErrors = 1;
 // More noise than that excuses no candidate.
-constexpr double kMostNoise = 0.04;
+constexpr double kMostNoise = 0.025;
 
 struct Fit {
   Candidate candidate;

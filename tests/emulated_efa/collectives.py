@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Benchmark programs over the emulated EFA: every value right under each seed's order of delivery.
+
+usage: collectives.py FOLDER_OF_PROVIDER SEEDS RANKS PROGRAM...
+
+SEEDS: how many; the first is 1. Adapters and fabric change with the seed.
+"""
+
+import os
+import subprocess
+import sys
+
+# Small to large, past one packet, one stripe and one slot.
+SIZES = ["-b", "8", "-e", "2M", "-f", "64", "-n", "2", "-w", "1"]
+ADAPTERS = (4, 1, 3, 8)
+
+
+def run(program, provider, ranks, seed):
+    environment = dict(
+        os.environ, IPATH_NO_BACKTRACE="1", HFI_NO_BACKTRACE="1", FI_PROVIDER_PATH=provider,
+        HEDDLE_SHM="0", HEDDLE_PROVIDER="efa", HEDDLE_LOG="error",
+        HEDDLE_EMULATED_EFA=str(ADAPTERS[seed % len(ADAPTERS)]),
+        HEDDLE_EMULATED_EFA_SEED=str(seed),
+        HEDDLE_EMULATED_EFA_FABRIC="efa-direct" if seed % 5 == 0 else "efa")
+    command = [program, "-g", str(ranks), *SIZES]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    right = (result.returncode == 0 and "# Out of bounds values : 0 OK" in result.stdout
+             and "# Network: libfabric provider efa" in result.stdout
+             and "EMULATED EFA" in result.stderr)
+    if not right:
+        print(result.stdout, result.stderr, sep="\n")
+        sys.exit(f"FAILED: {' '.join(command)} with seed {seed}: status {result.returncode}")
+
+
+def main():
+    provider, seeds, ranks, *programs = sys.argv[1:]
+    if not programs:
+        sys.exit(__doc__)
+    for program in programs:
+        for seed in range(1, int(seeds) + 1):
+            run(program, provider, int(ranks), seed)
+        print(f"{program}: {ranks} ranks, right with {seeds} seeds", flush=True)
+
+
+main()

@@ -56,8 +56,10 @@ void describe_interface(Adapter& adapter) {
 }
 
 void describe_nic(Adapter& adapter, const fid_nic& nic) {
-  if (nic.device_attr != nullptr && nic.device_attr->name != nullptr)
-    adapter.name = nic.device_attr->name;
+  if (const fi_device_attr* device = nic.device_attr) {
+    if (device->name != nullptr) adapter.name = device->name;
+    adapter.emulated = device->driver != nullptr && std::strcmp(device->driver, "emulated") == 0;
+  }
   if (nic.bus_attr != nullptr && nic.bus_attr->bus_type == FI_BUS_PCI) {
     const fi_pci_attr& pci = nic.bus_attr->attr.pci;
     adapter.pci = PciAddress{pci.domain_id, pci.bus_id, pci.device_id, pci.function_id};

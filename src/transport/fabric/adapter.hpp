@@ -27,7 +27,8 @@ struct Adapter {
   std::string interface_name;  // the network interface, empty when the adapter is none
   bool loopback = false;
   std::optional<PciAddress> pci;
-  double gigabits = 0;  // per second; 0 when nobody knows
+  double gigabits = 0;    // per second; 0 when nobody knows
+  bool emulated = false;  // a stand-in's for tests (docs/emulated_efa.md), no hardware
   // The IP network it is on, "0a4d0100/24"; empty where addresses are not IP, or are link-local and
   // so the same on every network.
   std::string network;

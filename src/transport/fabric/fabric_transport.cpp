@@ -130,9 +130,13 @@ const Secret& FabricTransport::secret_of(const PipeKey& key) const {
 
 std::string FabricTransport::description() const {
   std::string rails;
-  for (const auto& rail : core_->rails())
+  bool emulated = false;
+  for (const auto& rail : core_->rails()) {
     rails += (rails.empty() ? "" : ", ") + rail->adapter().name;
-  return fmt::format("libfabric provider {}, rails: {}", core_->address().provider, rails);
+    emulated = emulated || rail->adapter().emulated;
+  }
+  return fmt::format("libfabric provider {}{}, rails: {}", core_->address().provider,
+                     emulated ? " (EMULATED)" : "", rails);
 }
 
 std::string FabricTransport::address() const {

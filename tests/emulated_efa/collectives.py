@@ -25,7 +25,7 @@ def run(program, provider, ranks, seed):
     command = [program, "-g", str(ranks), *SIZES]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     right = (result.returncode == 0 and "# Out of bounds values : 0 OK" in result.stdout
-             and "# Network: libfabric provider efa" in result.stdout
+             and "# Network: libfabric provider efa (EMULATED)" in result.stdout
              and "EMULATED EFA" in result.stderr)
     if not right:
         print(result.stdout, result.stderr, sep="\n")

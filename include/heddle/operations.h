@@ -128,7 +128,8 @@ HEDDLE_API heddleResult_t heddleAlltoAllvAsync(const void* send, const size_t* s
 
 /* One rank to one rank. The k-th send of a rank to another is met by the k-th receive there from
  * it; the counts and sizes of types must agree (else heddleRemoteError naming both ranks). A send
- * that has returned may not have been received yet. */
+ * may wait for its receive, and one that has returned may not have been received yet: where two
+ * ranks send to each other, use a group. */
 HEDDLE_API heddleResult_t heddleSend(const void* send, size_t count, heddleDataType_t type,
                                      int peer, heddleComm_t comm, heddleStream_t stream);
 HEDDLE_API heddleResult_t heddleSendAsync(const void* send, size_t count, heddleDataType_t type,

@@ -20,6 +20,8 @@ constexpr std::size_t kMostStrangers = 4096;
 // A rank that was silent for so long when another is stuck is taken for the cause. Heartbeats come
 // every half second.
 constexpr double kSilenceSeconds = 2;
+// How long to listen for a better report of what is stuck; ranks wait a second for the answer.
+constexpr double kStuckSeconds = 0.3;
 // How long nobody is let in after the descriptors ran out.
 constexpr double kNoRoomSeconds = 1;
 
@@ -62,6 +64,7 @@ void Root::serve() {
   admit_strangers();
   for (auto& connection : connections_) serve(connection);
   check_join_deadline();
+  check_stuck();
   connections_.remove_if([](const auto& c) { return c.stage == Stage::gone; });
   if (used_ && members() == 0) finished_ = true;
 }
@@ -128,7 +131,7 @@ void Root::handle(Connection& connection, const Message& message) {
       connection.started = reader.u64();
       connection.stream.send(Kind::heartbeat, "");
       return check_leavers();
-    case Kind::stuck: return handle_stuck(connection, message);
+    case Kind::stuck: return note_stuck(connection, message);
     case Kind::give_up: {
       const auto code = static_cast<heddleResult_t>(reader.u32());
       return fail_all(connection.rank, code, connection.name + ": " + reader.text());
@@ -257,37 +260,51 @@ void Root::check_leavers() {
                          leaver->name, leaver->started, ahead->name, ahead->started));
 }
 
-void Root::handle_stuck(const Connection& connection, const Message& message) {
+// Ranks that wait for each other's victims say so at about the same time. Who is stuck in a send or
+// a receive knows best: the others may only wait for that rank.
+void Root::note_stuck(const Connection& connection, const Message& message) {
   Reader reader(message.payload);
   const std::uint64_t operation = reader.u64();
   const int waits_for = reader.i32();
-  const std::string what = reader.text();
+  if (stuck_ && (stuck_->operation == 0 || operation != 0)) return;
+  const auto since = stuck_ ? stuck_->since : base::Clock::now();
+  stuck_ = Stuck{connection.rank, operation, waits_for, reader.text(), since};
+}
+
+void Root::check_stuck() {
+  if (!stuck_ || failed_ || base::seconds_since(stuck_->since) < kStuckSeconds) return;
   const Connection* culprit = nullptr;
   std::string why;
+  std::string reporter = fmt::format("rank {}", stuck_->rank);
   for (const auto& other : connections_) {
-    if (other.stage != Stage::member || &other == &connection) continue;
+    if (other.stage != Stage::member) continue;
+    if (other.rank == stuck_->rank) {
+      reporter = other.name;
+      continue;
+    }
     const double silent = base::seconds_since(other.heard);
     if (silent > kSilenceSeconds) {
       culprit = &other;
       why = fmt::format("it has not answered for {:.1f} s: stopped or unreachable", silent);
       break;
     }
-    if (other.started < operation && (culprit == nullptr || other.started < culprit->started)) {
+    if (other.started < stuck_->operation &&
+        (culprit == nullptr || other.started < culprit->started)) {
       culprit = &other;
-      why = fmt::format("it has not called operation #{}; its last was #{}", operation,
+      why = fmt::format("it has not called operation #{}; its last was #{}", stuck_->operation,
                         other.started);
-    } else if (culprit == nullptr && other.rank == waits_for) {
+    } else if (culprit == nullptr && other.rank == stuck_->waits_for) {
       why = "it was waited for";
     }
   }
   if (culprit == nullptr)
     for (const auto& other : connections_)
-      if (other.stage == Stage::member && other.rank == waits_for) culprit = &other;
+      if (other.stage == Stage::member && other.rank == stuck_->waits_for) culprit = &other;
   const int rank = culprit != nullptr ? culprit->rank : -1;
   const std::string name = culprit != nullptr ? culprit->name : "an unknown rank";
-  fail_all(
-      rank, heddleTimeout,
-      fmt::format("{} holds up the others ({}); seen by {}: {}", name, why, connection.name, what));
+  fail_all(rank, heddleTimeout,
+           fmt::format("{} holds up the others ({}); seen by {}: {}", name, why, reporter,
+                       stuck_->what));
 }
 
 void Root::lost(Connection& connection) {

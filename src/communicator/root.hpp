@@ -54,13 +54,23 @@ class Root : public Watched {
     bool left = false;
   };
 
+  // What a rank says of an operation that makes no progress.
+  struct Stuck {
+    int rank;
+    std::uint64_t operation;  // 0: sends and receives, which are not everybody's
+    int waits_for;
+    std::string what;
+    base::Clock::time_point since;
+  };
+
   void admit_strangers();
   void make_room();
   void serve(Connection& connection);
   void handle(Connection& connection, const Message& message);
   void handle_hello(Connection& connection, const Message& message);
   void handle_join(Connection& connection, const Message& message);
-  void handle_stuck(const Connection& connection, const Message& message);
+  void note_stuck(const Connection& connection, const Message& message);
+  void check_stuck();
   void complete_exchange();
   void check_leavers();
   void check_join_deadline();
@@ -80,8 +90,9 @@ class Root : public Watched {
   int ranks_ = 0;                                          // 0 until the first join
   std::optional<base::Clock::time_point> exchange_since_;  // first text of the exchange under way
   std::optional<base::Clock::time_point> no_room_since_;   // out of descriptors
-  bool used_ = false;                                      // somebody has joined
-  bool joined_ = false;                                    // all ranks were there
+  std::optional<Stuck> stuck_;
+  bool used_ = false;    // somebody has joined
+  bool joined_ = false;  // all ranks were there
   bool failed_ = false;
   bool finished_ = false;
 };

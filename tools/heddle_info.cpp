@@ -49,7 +49,7 @@ int main(int count, char** words) {
   CLI11_PARSE(app, count, words);
   try {
     const int status = run(json, settings, markdown);
-    if (std::fflush(stdout) != 0) {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       std::perror("heddle-info: standard output");
       return 1;
     }

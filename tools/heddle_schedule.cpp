@@ -70,6 +70,13 @@ int print(Request request) {
   return 0;
 }
 
+// The status, unless what was printed did not get through.
+int flushed(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::perror("heddle-schedule: standard output");
+  return 1;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -94,13 +101,13 @@ int main(int count, char** words) {
   app.add_flag("--list", lists, "List the algorithms and their collectives");
   CLI11_PARSE(app, count, words);
   try {
-    if (check_option->count() > 0) return check(request);
-    if (lists) return list();
+    if (check_option->count() > 0) return flushed(check(request));
+    if (lists) return flushed(list());
     if (request.shape.ranks == 0)
       base::fail(heddleInvalidArgument,
                  "algorithm, collective and ranks are needed, for example: heddle-schedule ring "
                  "all-reduce 4");
-    return print(request);
+    return flushed(print(request));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heddle-schedule: %s\n", error.what());
     return 1;

@@ -44,14 +44,17 @@ class LibraryStopwatch : public Stopwatch {
   void use(std::string settings) { settings_ = std::move(settings); }
   // Closes all communicators.
   void clear() { open_.clear(); }
-  std::byte* send_buffer() { return send_.data(); }
-  std::byte* receive_buffer() { return receive_.data(); }
 
  private:
   struct Open {
     Candidate candidate;
     std::unique_ptr<Session> session;
   };
+  struct Sample {
+    double seconds;  // of one operation, by the slowest rank
+    bool disturbed;  // a rank was put aside meanwhile
+  };
+  Sample sample_once(Session& session, const Cell& cell, int operations);
   Session& session_of(const Candidate& candidate);
 
   Control& control_;

@@ -13,8 +13,8 @@ constexpr double kSampleSeconds = 0.001;
 constexpr int kMostOperations = 1000;
 // An operation that takes longer is a sample of its own.
 constexpr double kLongSeconds = 0.004;
-// Rounds after which who is far behind drops out once more.
-constexpr int kSecondDrop = 3, kThirdDrop = 9;
+// Rounds after which who is far behind drops out.
+constexpr int kFirstDrop = 2, kSecondDrop = 4, kThirdDrop = 9;
 // So many of the best are tried in smaller chunks.
 constexpr std::size_t kRefined = 3;
 
@@ -55,13 +55,15 @@ void sort_by_median(std::vector<Timed>& timed) {
                    [](const Timed& a, const Timed& b) { return a.median() < b.median(); });
 }
 
-// Moves the slow ones to `dropped`.
+// Moves the slow ones to `dropped`. By the fastest sample of each: whatever else runs only adds,
+// and must not throw the best one out.
 void drop(std::vector<Timed>& running, std::vector<Timed>& dropped, double factor,
           const std::vector<Candidate>& keep) {
   sort_by_median(running);
-  const double limit = running.front().median() * factor;
+  double least = running.front().fastest();
+  for (const Timed& timed : running) least = std::min(least, timed.fastest());
   const auto slow = std::stable_partition(running.begin(), running.end(), [&](const Timed& timed) {
-    return timed.median() <= limit || contains(keep, timed.candidate);
+    return timed.fastest() <= least * factor || contains(keep, timed.candidate);
   });
   std::move(slow, running.end(), std::back_inserter(dropped));
   running.erase(slow, running.end());
@@ -70,6 +72,8 @@ void drop(std::vector<Timed>& running, std::vector<Timed>& dropped, double facto
 }  // namespace
 
 double Timed::median() const { return quantile(samples, 0.5); }
+
+double Timed::fastest() const { return *std::min_element(samples.begin(), samples.end()); }
 
 double Timed::noise() const {
   const double spread = quantile(samples, 0.75) - quantile(samples, 0.25);
@@ -91,8 +95,8 @@ Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate
   std::vector<Timed> running, dropped;
   for (const Candidate& candidate : candidates)
     running.push_back(enter(stopwatch, cell, candidate));
-  drop(running, dropped, limits.first_drop, keep);
   if (more) {
+    sort_by_median(running);
     std::vector<Candidate> further;
     for (std::size_t i = 0; i < std::min(kRefined, running.size()); ++i)
       for (const Candidate& candidate : more(running[i].candidate)) further.push_back(candidate);
@@ -100,6 +104,7 @@ Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate
   }
   for (int round = 1; round < limits.rounds; ++round) {
     if (round >= limits.least_rounds && stopwatch.now() - start > limits.seconds) break;
+    if (round == kFirstDrop) drop(running, dropped, limits.first_drop, keep);
     if (round == kSecondDrop) drop(running, dropped, limits.second_drop, keep);
     if (round == kThirdDrop) drop(running, dropped, limits.third_drop, keep);
     // Another one begins each time: what comes after whom is not always the same.

@@ -17,6 +17,7 @@ struct Timed {
   int operations = 1;           // of a sample
 
   double median() const;
+  double fastest() const;
   // How far the median may be off, as a share of it: the standard error of a median, by the
   // quartiles.
   double noise() const;
@@ -35,7 +36,8 @@ struct RaceLimits {
   double seconds = 1;    // after which no further round begins
   int rounds = 201;      // at most
   int least_rounds = 3;  // whatever the time
-  // Slower than the best by more than these drops out: after the first round, the third, the ninth.
+  // Slower than the best by more than these drops out: after the second round, the
+  // fourth, the ninth.
   double first_drop = 2, second_drop = 1.25, third_drop = 1.12;
 };
 

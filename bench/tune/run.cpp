@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 
 #include "harness/report.hpp"
 #include "harness/sizes.hpp"
@@ -28,6 +30,18 @@ constexpr double kAgain = 1.5;
 // grow with the bytes.
 constexpr double kHopeless = 3;
 constexpr std::size_t kLarge = 256 << 10;
+
+// Of the time of a pass that is left to `cells`, what the first of them may take: more for large
+// sizes, whose every operation is long.
+template <typename Cells, typename CellOf>
+double share_of_first(const Cells& cells, CellOf cell_of, double seconds) {
+  const auto weight = [&](const auto& item) {
+    return 1 + std::sqrt(static_cast<double>(cell_of(item).bytes) / (256 << 10));
+  };
+  double all = 0;
+  for (const auto& item : cells) all += weight(item);
+  return seconds * weight(cells.front()) / all;
+}
 
 class Run {
  public:
@@ -90,7 +104,7 @@ std::vector<Candidate> Run::entrants(const Cell& cell) const {
   if (last.cell.collective != cell.collective || last.cell.bytes < kLarge) return all;
   std::erase_if(all, [&](const Candidate& candidate) {
     const Timed* timed = last.find(candidate);
-    return timed == nullptr || timed->median() > kHopeless * last.best().median();
+    return timed == nullptr || timed->fastest() > kHopeless * last.best().fastest();
   });
   // The best may be one in small chunks only.
   if (all.empty()) all.push_back(last.best().candidate);
@@ -105,8 +119,9 @@ void Run::first_pass() {
     const Cell& cell = all[i];
     RaceLimits limits;
     // What some did not use is for the others.
-    limits.seconds = (kFirstPass * options_.budget - (stopwatch_.now() - start)) /
-                     static_cast<double>(all.size() - i);
+    limits.seconds = share_of_first(
+        std::span(all).subspan(i), [](const Cell& each) { return each; },
+        kFirstPass * options_.budget - (stopwatch_.now() - start));
     outcomes_.push_back(
         race(stopwatch_, cell, entrants(cell), limits, {}, [&](const Candidate& candidate) {
           return in_smaller_chunks(candidate, world_, cell, slot);
@@ -174,12 +189,13 @@ std::vector<Compared> Run::second_pass() {
     std::vector<Candidate> candidates = picks;
     if (picks[0] == picks[1]) candidates.pop_back();
     for (const Timed& timed : first.timed)
-      if (timed.median() <= kAgain * first.best().median() &&
+      if (timed.fastest() <= kAgain * first.best().fastest() &&
           std::find(picks.begin(), picks.end(), timed.candidate) == picks.end())
         candidates.push_back(timed.candidate);
     RaceLimits limits;
-    limits.seconds = (kSecondPass * options_.budget - (stopwatch_.now() - start)) /
-                     static_cast<double>(outcomes_.size() - i);
+    limits.seconds = share_of_first(
+        std::span(outcomes_).subspan(i), [](const Outcome& each) { return each.cell; },
+        kSecondPass * options_.budget - (stopwatch_.now() - start));
     compared.push_back(
         compare(race(stopwatch_, first.cell, candidates, limits, picks), picks[0], picks[1]));
   }

@@ -146,7 +146,10 @@ class Survey {
 // Among several ways to one adapter (one per address and per fabric), the best: whole messages of
 // any size before those cut to a packet, IPv4 before IPv6, global before link-local.
 int merit(const fi_info& info) {
-  int points = info.ep_attr->max_msg_size >= (std::size_t{1} << 24) ? 8 : 0;
+  // A send over efa-direct is one packet, though the attribute tells how long a write may be.
+  const char* fabric = info.fabric_attr->name;
+  const bool packets = fabric != nullptr && std::strcmp(fabric, "efa-direct") == 0;
+  int points = !packets && info.ep_attr->max_msg_size >= (std::size_t{1} << 24) ? 8 : 0;
   if (info.addr_format != FI_SOCKADDR_IN6)
     points += 4;
   else if (info.src_addr != nullptr) {

@@ -57,10 +57,13 @@ Config read_config() {
   config.adapters = static_cast<int>(number("HEDDLE_EMULATED_EFA", 4, 1, kMaxAdapters));
   config.seed = number("HEDDLE_EMULATED_EFA_SEED", 1, 0, UINT64_MAX);
   if (const std::string fabric = variable("HEDDLE_EMULATED_EFA_FABRIC"); !fabric.empty()) {
-    if (fabric != "efa" && fabric != "efa-direct")
-      throw ConfigError(
-          fmt::format("HEDDLE_EMULATED_EFA_FABRIC={}: efa and efa-direct are allowed", fabric));
-    config.fabric = fabric;
+    if (fabric == "both")
+      config.fabrics = {"efa-direct", "efa"};
+    else if (fabric == "efa" || fabric == "efa-direct")
+      config.fabrics = {fabric};
+    else
+      throw ConfigError(fmt::format(
+          "HEDDLE_EMULATED_EFA_FABRIC={}: efa, efa-direct and both are allowed", fabric));
   }
   std::istringstream names(variable("HEDDLE_EMULATED_EFA_IFACE"));
   for (std::string name; std::getline(names, name, ',');) config.interfaces.push_back(name);

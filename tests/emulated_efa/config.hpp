@@ -12,9 +12,9 @@ namespace emulated_efa {
 
 struct Config {
   int adapters = 4;
-  std::uint64_t seed = 1;               // 0: everything in order
-  std::string fabric = "efa";           // or efa-direct
-  std::vector<std::string> interfaces;  // adapter i lies on interface i modulo their number
+  std::uint64_t seed = 1;                      // 0: everything in order
+  std::vector<std::string> fabrics = {"efa"};  // and efa-direct, in the order listed
+  std::vector<std::string> interfaces;         // adapter i lies on interface i modulo their number
   Script script;
 };
 

@@ -180,14 +180,14 @@ fi_ops_mr memory_operations = {.size = sizeof(fi_ops_mr),
                                .regattr = register_memory};
 
 // Once a process; of a launched job only rank 0 speaks.
-void announce(const Config& config, const fi_info& lower) {
+void announce(const Config& config, const fi_info& info, const fi_info& lower) {
   static std::once_flag said;
   if (launched_rank() > 0) return;
   std::call_once(said, [&] {
     std::fprintf(stderr,
                  "EMULATED EFA: %d adapters (%s) over libfabric provider %s, seed %llu; no figure "
                  "of this run is one of real adapters\n",
-                 config.adapters, config.fabric.c_str(), lower.fabric_attr->prov_name,
+                 config.adapters, info.fabric_attr->name, lower.fabric_attr->prov_name,
                  static_cast<unsigned long long>(config.seed));
   });
 }
@@ -201,11 +201,12 @@ std::uint32_t random_number() {
   return source();
 }
 
-Domain::Domain(Config config, int adapter, Info lower, void* context)
+Domain::Domain(Config config, int adapter, const Limits& limits, Info lower, void* context)
     : faults(config.script, adapter, Clock::now()),
       memory(config.script.memlock, random_number()),
       config_(std::move(config)),
       adapter_(adapter),
+      limits_(limits),
       name_(device_name(adapter, config_.adapters)),
       lower_(std::move(lower)) {
   fid = {FI_CLASS_DOMAIN, context, &fid_operations};
@@ -223,8 +224,9 @@ int Domain::open(fid_fabric*, fi_info* info, fid_domain** opened, void* context)
     std::string why_not;
     Info lower = find_lower(config, adapter, why_not);
     if (lower == nullptr) throw ConfigError(why_not);
-    announce(config, *lower);
-    auto* domain = new Domain(std::move(config), adapter, std::move(lower), context);
+    announce(config, *info, *lower);
+    auto* domain = new Domain(std::move(config), adapter, limits_of(info->fabric_attr->name),
+                              std::move(lower), context);
     Keeper::instance().add(domain);
     *opened = domain;
     return 0;

@@ -26,7 +26,7 @@ class Domain : public fid_domain {
   const std::string& name() const { return name_; }  // rdmap16s27
   int adapter() const { return adapter_; }
   const Config& config() const { return config_; }
-  const Limits& limits() const { return limits_of(config_.fabric); }
+  const Limits& limits() const { return limits_; }
   const fi_info& lower() const { return *lower_; }
 
   // Under the mutex: moves packets of all endpoints.
@@ -39,10 +39,11 @@ class Domain : public fid_domain {
   int children = 0;  // queues, vectors and regions
 
  private:
-  Domain(Config config, int adapter, Info lower, void* context);
+  Domain(Config config, int adapter, const Limits& limits, Info lower, void* context);
 
   Config config_;
   int adapter_;
+  const Limits& limits_;
   std::string name_;
   Info lower_;
 };

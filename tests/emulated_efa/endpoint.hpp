@@ -131,6 +131,7 @@ class Endpoint : public fid_ep {
   Endpoint(Domain& domain, const fi_info& info, void* context);
 
   // posting.cpp
+  long refuse(int error, const std::string& why) const;
   long check_post(const Post& post) const;
   long check_pieces(const Pieces& pieces) const;
   bool registered(const Pieces& pieces, std::uint64_t access) const;

@@ -237,7 +237,7 @@ void narrow(fi_info& info, std::uint64_t wanted) {
 
 }  // namespace
 
-const Limits& limits_of(const std::string& fabric) {
+const Limits& limits_of(std::string_view fabric) {
   return fabric == "efa-direct" ? kEfaDirect : kEfa;
 }
 
@@ -252,8 +252,9 @@ int adapter_of(const char* domain_name, int adapters) {
   return -1;
 }
 
-Info describe(int adapter, const Config& config, const unsigned char (&gid)[16]) {
-  const Limits& limits = limits_of(config.fabric);
+Info describe(int adapter, int adapters, const std::string& fabric,
+              const unsigned char (&gid)[16]) {
+  const Limits& limits = limits_of(fabric);
   Info info(fi_allocinfo());
   if (info == nullptr) return nullptr;
   EfaAddress address{};
@@ -266,9 +267,9 @@ Info describe(int adapter, const Config& config, const unsigned char (&gid)[16])
   std::memcpy(info->src_addr, &address, sizeof address);
   describe_endpoint(*info, limits);
   describe_domain(*info->domain_attr);
-  info->domain_attr->name = copy(device_name(adapter, config.adapters) + "-rdm");
-  info->fabric_attr->name = copy(config.fabric);
-  info->nic = describe_nic(adapter, config.adapters, address);
+  info->domain_attr->name = copy(device_name(adapter, adapters) + "-rdm");
+  info->fabric_attr->name = copy(fabric);
+  info->nic = describe_nic(adapter, adapters, address);
   return info;
 }
 

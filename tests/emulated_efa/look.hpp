@@ -29,7 +29,7 @@ inline constexpr int kMrMode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 inline constexpr std::size_t kImmediateBytes = 4;
 inline constexpr std::size_t kKeyBytes = 4;
 
-const Limits& limits_of(const std::string& fabric);
+const Limits& limits_of(std::string_view fabric);
 
 struct InfoDeleter {
   void operator()(fi_info* info) const { fi_freeinfo(info); }
@@ -41,8 +41,8 @@ std::string device_name(int adapter, int adapters);
 // The adapter whose domain has this name; -1 when none has.
 int adapter_of(const char* domain_name, int adapters);
 
-// One adapter as fi_getinfo shows it. `gid`: where its endpoints will be.
-Info describe(int adapter, const Config& config, const unsigned char (&gid)[16]);
+// One adapter of `adapters` as fi_getinfo shows it. `gid`: where its endpoints will be.
+Info describe(int adapter, int adapters, const std::string& fabric, const unsigned char (&gid)[16]);
 
 // Whether the description meets the hints (null: anything); narrows it to what they ask.
 bool meets(fi_info& info, const fi_info* hints);

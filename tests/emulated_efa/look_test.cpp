@@ -101,6 +101,15 @@ TEST_CASE("efa-direct is another fabric: no tags, a context needed, packets of o
   CHECK(list->tx_attr->inject_size == 32);
 }
 
+TEST_CASE("both fabrics: efa-direct of every adapter comes first") {
+  const Setting setting("", "0", "both");
+  const Info list = ask(good_hints().get());
+  REQUIRE(count(list) == 8);
+  CHECK(std::string(list->fabric_attr->name) == "efa-direct");
+  CHECK(std::string(list->next->next->next->next->fabric_attr->name) == "efa");
+  CHECK(count(ask(good_hints(FI_MSG | FI_TAGGED).get())) == 4);
+}
+
 TEST_CASE("a hint may name one adapter") {
   const Setting setting;
   const Info hints = good_hints();

@@ -1,5 +1,8 @@
 // What a post must fulfil. The real provider refuses some of it at the post and some by an error
 // completion; so does this.
+#include <atomic>
+#include <cstdio>
+
 #include "endpoint.hpp"
 
 namespace emulated_efa {
@@ -16,10 +19,23 @@ std::uint64_t capability(Kind kind) {
 
 }  // namespace
 
+// A number alone would leave the application's author guessing.
+long Endpoint::refuse(int error, const std::string& why) const {
+  constexpr int kMost = 20;
+  static std::atomic<int> said = 0;
+  if (said++ < kMost)
+    std::fprintf(stderr, "EMULATED EFA: %s refuses a post: %s\n", domain_.name().c_str(),
+                 why.c_str());
+  return -error;
+}
+
 long Endpoint::check_pieces(const Pieces& pieces) const {
-  if (pieces.count > domain_.limits().iov) return -FI_EINVAL;
+  const std::size_t most = domain_.limits().iov;
+  if (pieces.count > most)
+    return refuse(FI_EINVAL, fmt::format("{} pieces, at most {}", pieces.count, most));
   for (std::size_t i = 0; i < pieces.count; ++i)
-    if (pieces.iov[i].iov_len > 0 && pieces.desc[i] == nullptr) return -FI_EINVAL;
+    if (pieces.iov[i].iov_len > 0 && pieces.desc[i] == nullptr)
+      return refuse(FI_EINVAL, "local memory without a descriptor (FI_MR_LOCAL)");
   return 0;
 }
 
@@ -39,18 +55,28 @@ bool Endpoint::completes(const Post& post) const {
 }
 
 long Endpoint::check_post(const Post& post) const {
-  if (!enabled()) return -FI_EOPBADSTATE;
-  if ((caps_ & capability(post.kind)) == 0) return -FI_EOPNOTSUPP;
-  if (vector_->find(post.to) == nullptr) return -FI_EINVAL;
-  if (post.immediate.value_or(0) >> (8 * kImmediateBytes) != 0) return -FI_EINVAL;
+  if (!enabled()) return refuse(FI_EOPBADSTATE, "the endpoint is not enabled");
+  if ((caps_ & capability(post.kind)) == 0)
+    return refuse(FI_EOPNOTSUPP, "the endpoint was not opened with this capability");
+  if (vector_->find(post.to) == nullptr)
+    return refuse(FI_EINVAL, fmt::format("no peer {} in the address vector", post.to));
+  if (post.immediate.value_or(0) >> (8 * kImmediateBytes) != 0)
+    return refuse(FI_EINVAL,
+                  fmt::format("immediate data {:#x}, 4 bytes are carried", *post.immediate));
   const Limits& limits = domain_.limits();
   const bool write = post.kind == Kind::write;
   const std::size_t bytes = post.pieces.bytes();
-  if (post.inject || (post.flags & FI_INJECT) != 0)
-    return post.pieces.count > limits.iov || bytes > (write ? limits.inject_write : limits.inject)
-               ? -FI_EINVAL
-               : 0;
-  if (bytes > (write ? limits.max_write : limits.max_message)) return -FI_EMSGSIZE;
+  if (post.inject || (post.flags & FI_INJECT) != 0) {
+    const std::size_t most = write ? limits.inject_write : limits.inject;
+    if (post.pieces.count > limits.iov || bytes > most)
+      return refuse(FI_EINVAL, fmt::format("{} bytes injected in {} pieces, at most {} in {}",
+                                           bytes, post.pieces.count, most, limits.iov));
+    return 0;
+  }
+  const std::size_t most = write ? limits.max_write : limits.max_message;
+  if (bytes > most)
+    return refuse(FI_EMSGSIZE, fmt::format("a {} of {} bytes, at most {}",
+                                           write ? "write" : "message", bytes, most));
   return check_pieces(post.pieces);
 }
 
@@ -89,7 +115,7 @@ long Endpoint::post(Post post) {
 }
 
 long Endpoint::post_receive(PostedReceive receive) {
-  if (!enabled()) return -FI_EOPBADSTATE;
+  if (!enabled()) return refuse(FI_EOPBADSTATE, "the endpoint is not enabled");
   if ((caps_ & (receive.tagged ? FI_TAGGED : FI_MSG)) == 0) return -FI_EOPNOTSUPP;
   if (const long rc = check_pieces(receive.pieces); rc != 0) return rc;
   if (receives_.size() >= rx_size_) return -FI_EAGAIN;

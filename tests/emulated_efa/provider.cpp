@@ -51,21 +51,23 @@ int list_adapters(std::uint32_t, const char* node, const char*, std::uint64_t, c
     const Config config = read_config();
     Info first;
     fi_info* last = nullptr;
-    for (int adapter = 0; adapter < config.adapters; ++adapter) {
-      std::string why_not;
-      const Info lower = find_lower(config, adapter, why_not);
-      if (lower == nullptr) throw ConfigError(why_not);
-      const EfaAddress place =
-          address_from(*static_cast<const sockaddr_in*>(lower->src_addr), adapter, 0);
-      Info info = describe(adapter, config, place.gid);
-      if (info == nullptr) return -FI_ENOMEM;
-      if (!meets(*info, hints)) continue;
-      fi_info* const added = info.get();
-      if (last == nullptr)
-        first = std::move(info);
-      else
-        last->next = info.release();
-      last = added;
+    for (const std::string& fabric : config.fabrics) {
+      for (int adapter = 0; adapter < config.adapters; ++adapter) {
+        std::string why_not;
+        const Info lower = find_lower(config, adapter, why_not);
+        if (lower == nullptr) throw ConfigError(why_not);
+        const EfaAddress place =
+            address_from(*static_cast<const sockaddr_in*>(lower->src_addr), adapter, 0);
+        Info info = describe(adapter, config.adapters, fabric, place.gid);
+        if (info == nullptr) return -FI_ENOMEM;
+        if (!meets(*info, hints)) continue;
+        fi_info* const added = info.get();
+        if (last == nullptr)
+          first = std::move(info);
+        else
+          last->next = info.release();
+        last = added;
+      }
     }
     if (first == nullptr) return -FI_ENODATA;
     *list = first.release();

@@ -135,9 +135,9 @@ HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** t
 HEDDLE_API heddleResult_t heddleCommRegister(heddleComm_t comm, void* buffer, size_t bytes,
                                              void** handle) {
   return guarded([&] {
-    usable(comm);
+    const auto communicator = usable(comm);
     required(handle, "handle") = nullptr;
-    *handle = comm->registrations.add(buffer, bytes);
+    *handle = comm->registrations.add(buffer, bytes, communicator->fabric());
   });
 }
 

@@ -37,6 +37,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   PreScaledSums& sums() { return sums_; }
 
+  // What carries data between hosts; null when nothing has to.
+  transport::Transport* fabric() const { return world_.fabric(); }
+
   // Runs a call to its end. Throws base::Error.
   void run(Call call);
   // Queues a call; the progress thread sees to it.

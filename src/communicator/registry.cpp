@@ -41,7 +41,7 @@ void free_memory(void* pointer) {
   registry().memory.erase(found);
 }
 
-void* Registrations::add(void* buffer, std::size_t bytes) {
+void* Registrations::add(void* buffer, std::size_t bytes, transport::Transport* fabric) {
   if (buffer == nullptr || bytes == 0)
     base::fail(heddleInvalidArgument,
                "cannot register {} bytes at {}: allowed is a buffer of 1 byte and more", bytes,
@@ -50,7 +50,10 @@ void* Registrations::add(void* buffer, std::size_t bytes) {
     base::fail(heddleInvalidArgument,
                "cannot register {} bytes at {}: they end past the address space", bytes,
                fmt::ptr(buffer));
-  auto entry = std::make_unique<Buffer>(Buffer{buffer, bytes});
+  std::shared_ptr<const void> registered;
+  if (fabric != nullptr)
+    registered = fabric->register_buffer(static_cast<std::byte*>(buffer), bytes);
+  auto entry = std::make_unique<Buffer>(Buffer{buffer, bytes, std::move(registered)});
   void* const handle = entry.get();
   const std::lock_guard lock(mutex_);
   buffers_.emplace(handle, std::move(entry));

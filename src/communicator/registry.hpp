@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/types.hpp"
+#include "transport/pipe.hpp"
 
 namespace heddle::communicator {
 
@@ -20,12 +21,13 @@ void free_memory(void* pointer);
 
 // The buffers that a program registered with one communicator, by handle. Any thread.
 //
-// Handles are checked and kept, and no transport is told yet: the providers that run today send
-// from any memory, and one that wants local registration (FI_MR_LOCAL) registers for each message.
+// The transport between hosts is told too: where adapters must know memory (FI_MR_LOCAL) they know
+// such a buffer once, and other memory for each message.
 class Registrations {
  public:
-  // Fails with heddleInvalidArgument for no buffer, no bytes, or an end past the address space.
-  void* add(void* buffer, std::size_t bytes);
+  // `fabric` may be null. Fails with heddleInvalidArgument for no buffer, no bytes, or an end past
+  // the address space; with heddleSystemError when an adapter refuses the buffer.
+  void* add(void* buffer, std::size_t bytes, transport::Transport* fabric);
   // Fails with heddleInvalidArgument for a handle that add did not give, or that is removed.
   void remove(void* handle);
 
@@ -33,6 +35,7 @@ class Registrations {
   struct Buffer {
     void* begin;
     std::size_t bytes;
+    std::shared_ptr<const void> registered;  // with the transport
   };
   std::mutex mutex_;
   std::map<void*, std::unique_ptr<Buffer>> buffers_;

@@ -89,6 +89,10 @@ class Transport {
                                             const PipeOptions& options) = 0;
   virtual std::unique_ptr<ReceivePipe> accept(const std::string& peer, const PipeKey& key,
                                               const PipeOptions& options) = 0;
+  // Memory that messages will often be sent from, made known to the adapters once instead of for
+  // each message. It must stay mapped as long as somebody holds what this returns; null: nothing to
+  // gain. Fails with heddleSystemError when an adapter refuses it.
+  virtual std::shared_ptr<const void> register_buffer(std::byte*, std::size_t) { return nullptr; }
   // Lets the transport do its work; cheap when there is none. Callers that wait call it often.
   virtual void progress() = 0;
 };

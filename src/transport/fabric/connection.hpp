@@ -128,8 +128,9 @@ class SendConnection final : public Connection {
  private:
   struct Part {
     int under_way = 0;
-    Credit credit;    // of a message that is written
-    Regions regions;  // of user memory, while it is under way
+    Credit credit;                             // of a message that is written
+    Regions regions;                           // of user memory, while it is under way
+    std::shared_ptr<const UserBuffer> buffer;  // or of a registered buffer
   };
   Part& part(std::uint64_t sequence) { return parts_[sequence % parts_.size()]; }
   const Part& part(std::uint64_t sequence) const { return parts_[sequence % parts_.size()]; }

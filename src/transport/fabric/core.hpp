@@ -13,6 +13,7 @@
 #include "transport/fabric/buffers.hpp"
 #include "transport/fabric/keeper.hpp"
 #include "transport/fabric/peer.hpp"
+#include "transport/fabric/user_buffers.hpp"
 #include "transport/fabric/wire.hpp"
 
 namespace heddle::transport::fabric {
@@ -68,10 +69,12 @@ class Core {
 
   // Gives a rail a new endpoint, as when it had failed. Others take over until it answers again.
   void renew(int rail, const std::string& why);
-  // A line a rail: bytes sent and received over it, how often it was given up and came back.
+  // A line for people: registrations made; a rail: bytes sent and received over it, how often it
+  // was given up and came back.
   std::string metrics() const;
 
   std::deque<Hello> hellos;  // that no accept() has taken yet
+  UserBuffers user_buffers;
 
  private:
   using Posted = Rail::Posted;

@@ -144,6 +144,12 @@ std::string FabricTransport::address() const {
   return to_text(core_->address());
 }
 
+std::shared_ptr<const void> FabricTransport::register_buffer(std::byte* data, std::size_t bytes) {
+  if (!core_->rail(0).needs_local_registration()) return nullptr;
+  const std::lock_guard lock(core_->mutex);
+  return UserBuffers::lease(core_, core_->user_buffers.add(core_->rails(), data, bytes));
+}
+
 void FabricTransport::renew_rail(int rail, const std::string& why) {
   const std::lock_guard lock(core_->mutex);
   if (!core_->has_failover() || rail < 0 || rail >= static_cast<int>(core_->rails().size()))

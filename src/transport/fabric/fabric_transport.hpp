@@ -42,6 +42,7 @@ class FabricTransport final : public Transport {
                                     const PipeOptions& options) override;
   std::unique_ptr<ReceivePipe> accept(const std::string& peer, const PipeKey& key,
                                       const PipeOptions& options) override;
+  std::shared_ptr<const void> register_buffer(std::byte* data, std::size_t bytes) override;
   void progress() override;
 
   // Gives a rail (0 to the number of rails - 1) a new endpoint, as failover does; what was under

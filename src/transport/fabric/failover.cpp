@@ -14,7 +14,7 @@ namespace {
 // So often is a request tried before it is itself what is wrong.
 constexpr int kMostAttempts = 20;
 // A link that fails again so soon is tried again later and later.
-constexpr double kSteadySeconds = 30;
+constexpr double kSteadySeconds = 5;
 constexpr double kFirstPause = 0.05, kLeastPause = 1, kMostPause = 30;
 
 // A write to an endpoint that, as far as we know, is still there.
@@ -224,10 +224,11 @@ std::string Core::metrics() const {
   std::string text;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     const RailRecord& record = records_[i];
-    text +=
-        fmt::format("{}rail {}: {} bytes sent, given up {} times, back {} times, {} new endpoints",
-                    text.empty() ? "" : "; ", rails_[i]->adapter().name, record.bytes_sent,
-                    record.given_up, record.came_back, record.renewed);
+    text += fmt::format(
+        "{}rail {}: {} bytes sent, given up {} times, back {} times, {} new endpoints, {} "
+        "registrations",
+        text.empty() ? "" : "; ", rails_[i]->adapter().name, record.bytes_sent, record.given_up,
+        record.came_back, record.renewed, rails_[i]->registrations_made());
   }
   return text;
 }

@@ -172,6 +172,7 @@ MemoryRegion Rail::register_memory(std::byte* data, std::size_t bytes, Access ac
   Registration made{data, bytes, access, (mr_mode() & FI_MR_PROV_KEY) != 0 ? 0 : next_key_++, {}};
   if (domain_) made.region = register_now(made, made.key);
   registrations_.push_front(std::move(made));
+  ++registrations_made_;
   return {registrations_, registrations_.begin()};
 }
 

@@ -38,6 +38,8 @@ class Rail {
   bool is_open() const { return static_cast<bool>(endpoint_); }
   std::size_t max_message_bytes() const { return info_->ep_attr->max_msg_size; }
   bool needs_local_registration() const { return (mr_mode() & FI_MR_LOCAL) != 0; }
+  // How often memory was registered, by whomever.
+  std::uint64_t registrations_made() const { return registrations_made_; }
   bool uses_virtual_addresses() const { return (mr_mode() & FI_MR_VIRT_ADDR) != 0; }
 
   fi_addr_t insert(std::span<const std::uint8_t> address);
@@ -116,6 +118,7 @@ class Rail {
   EventQueue events_;
   Domain domain_;
   Registrations registrations_;
+  std::uint64_t registrations_made_ = 0;
   AddressVector peers_;
   CompletionQueue completions_;
   std::uint64_t next_key_ = 1;

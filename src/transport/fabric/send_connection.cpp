@@ -124,11 +124,16 @@ std::uint64_t SendConnection::send_unregistered(const std::byte* data, std::size
   check();
   // libfabric's regions and sends take pointers to non-const, and only read.
   std::byte* from = const_cast<std::byte*>(data);
-  Regions& regions = part(next()).regions;
-  if (core_.rail(0).needs_local_registration())
-    for (const auto& rail : core_.rails())
-      regions.push_back(rail->register_memory(from, bytes, Access::send));
-  const std::uint64_t sequence = send_long(from, bytes, regions.empty() ? nullptr : &regions);
+  Part& mine = part(next());
+  const Regions* regions = nullptr;
+  if (core_.rail(0).needs_local_registration()) {
+    mine.buffer = core_.user_buffers.covering(data, bytes);
+    if (!mine.buffer)
+      for (const auto& rail : core_.rails())
+        mine.regions.push_back(rail->register_memory(from, bytes, Access::send));
+    regions = mine.buffer ? &mine.buffer->regions : &mine.regions;
+  }
+  const std::uint64_t sequence = send_long(from, bytes, regions);
   grants_.use();
   return sequence;
 }
@@ -147,7 +152,9 @@ bool SendConnection::sent(std::uint64_t sequence) const {
 void SendConnection::completed(const Request& request, std::size_t) {
   if (request.buffer != nullptr) return;  // a control message
   Part& done = part(request.sequence);
-  if (--done.under_way == 0) done.regions.clear();
+  if (--done.under_way > 0) return;
+  done.regions.clear();
+  done.buffer.reset();
 }
 
 bool SendConnection::on_message(const Header& header, std::byte* payload, Request&) {

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Rails that are pulled while all-reduce runs, in an emulated cluster (tests/netns/cluster).
+
+rails_test.py PROGRAM     all_reduce_perf; it checks every element of every result
+HEDDLE_TEST_SEEDS is how many adapters are pulled (20). Exits with 77 where namespaces cannot be made.
+"""
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CLUSTER = Path(__file__).resolve().parents[2] / "netns" / "cluster"
+NAME = f"f{os.getpid() % 1000000}"
+RAILS = 4
+PROGRAM = sys.argv[1]
+PULLS = int(os.environ.get("HEDDLE_TEST_SEEDS", "20"))
+
+
+def cluster(*words, check=True):
+    done = subprocess.run([sys.executable, "-B", CLUSTER, "--name", NAME, *map(str, words)],
+                          capture_output=True, text=True, timeout=60)
+    if check and done.returncode != 0:
+        raise SystemExit(f"FAILED: {words}: {done.stderr}")
+    return done
+
+
+class Job:
+    """Two ranks, one a host, that print a checked table row for every 20 all-reduces."""
+
+    def __init__(self, rows, on_host_1="", **settings):
+        settings = {"HEDDLE_IFACE": "^lo,eth0", "HEDDLE_LOG": "info", "HEDDLE_RAIL_TIMEOUT": "0.5",
+                    "IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1", **settings}
+        words = []
+        for name, value in settings.items():
+            words += ["-x", f"{name}={value}"]
+        start = f'case $(hostname) in *-1) export {on_host_1 or "_=_"};; esac; exec "$0" "$@"'
+        words += ["sh", "-c", start, PROGRAM, "-b", "2M", "-e", "2M", "-w", "1", "-n", "20", "-c", "1",
+                  "-N", str(rows)]
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [sys.executable, "-B", CLUSTER, "--name", NAME, "mpirun", "1", *words],
+            stdout=self.log, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+    def text(self):
+        self.log.flush()
+        return os.pread(self.log.fileno(), 1 << 24, 0).decode()
+
+    def wait_for(self, pattern, count=1, seconds=60):
+        end = time.monotonic() + seconds
+        while len(re.findall(pattern, self.text())) < count:
+            if time.monotonic() > end or (self.process.poll() is not None and
+                                          len(re.findall(pattern, self.text())) < count):
+                raise SystemExit(f"FAILED: no {count} x {pattern} in {seconds} s:\n{self.text()}")
+            time.sleep(0.02)
+
+    def rows_are_right(self):
+        rows = [line.split() for line in self.text().splitlines() if re.match(r" +2097152 ", line)]
+        return rows and all(row[8] == "0" and row[12] == "0" for row in rows)
+
+    def stop(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(30)
+
+    def end(self, seconds):
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"FAILED: still there after {seconds} s:\n{self.text()}") from None
+
+
+def expect(truth, what, job):
+    if not truth:
+        raise SystemExit(f"FAILED: {what}:\n{job.text()}")
+
+
+def pulled_at_random_moments():
+    random.seed(PULLS)
+    job = Job(1000000)
+    job.wait_for("all-reduce of")
+    for pull in range(PULLS):
+        host, rail = random.randrange(2), f"r{random.randrange(RAILS)}"
+        time.sleep(random.random() * 0.3)
+        lost = len(re.findall(rf"rail {rail} .*is given up", job.text()))
+        back = len(re.findall(rf"rail {rail} .*is back", job.text()))
+        cluster("link", host, rail, "down")
+        job.wait_for(rf"rail {rail} .*is given up", lost + 1)
+        cluster("link", host, rail, "up")
+        job.wait_for(rf"rail {rail} .*is back", back + 1, 90)
+        print(f"pull {pull}: {rail} of host {host} was given up and is back", flush=True)
+    job.wait_for(r"\n +2097152 ", len(re.findall(r"\n +2097152 ", job.text())) + 1)
+    job.stop()
+    expect(job.rows_are_right(), "wrong values", job)
+
+
+def all_pulled():
+    job = Job(1000000, HEDDLE_TIMEOUT="6")
+    job.wait_for("all-reduce of")
+    for rail in range(RAILS):
+        cluster("link", 0, f"r{rail}", "down")
+    start = time.monotonic()
+    expect(job.end(60) != 0, "a job without adapters ends well", job)
+    expect(time.monotonic() - start < 20, "a job without adapters ends late", job)
+    expect(all(f"r{rail}" in re.findall(r"(?:no adapter|nothing has been).*", job.text())[0]
+               for rail in range(RAILS)), "the error does not name the adapters", job)
+    for rail in range(RAILS):
+        cluster("link", 0, f"r{rail}", "up")
+
+
+def four_here_one_there():
+    job = Job(2, on_host_1="HEDDLE_RAILS=r2")
+    expect(job.end(120) == 0 and job.rows_are_right(), "4 to 1 rails", job)
+    expect("1 rails; without a partner are r0, r1, r3 here" in job.text(), "it is not said", job)
+
+
+def networks_apart():
+    """r3 of host 1 is in another network: found out at connect, said, not used."""
+    cluster("exec", 1, "ip", "addr", "flush", "dev", "r3")
+    cluster("exec", 1, "ip", "addr", "add", "10.99.3.2/24", "dev", "r3")
+    job = Job(5)
+    expect(job.end(120) == 0 and job.rows_are_right(), "3 of 4 rails", job)
+    expect(re.search("rail r3 .*does not answer", job.text()), "it is not said", job)
+
+
+def main():
+    if os.geteuid() != 0 or cluster("up", "--hosts", 2, "--rails", RAILS, check=False).returncode:
+        print("SKIPPED: network namespaces need root and a kernel that has them")
+        return 77
+    try:
+        for step in (four_here_one_there, pulled_at_random_moments, all_pulled, networks_apart):
+            print(step.__name__, flush=True)
+            step()
+    finally:
+        cluster("down", check=False)
+    return 0
+
+
+sys.exit(main())

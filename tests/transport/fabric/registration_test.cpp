@@ -1,0 +1,69 @@
+// A registered buffer is registered once a rail, however often it is sent from. Over the emulated
+// EFA, which refuses memory that was not registered (FI_MR_LOCAL).
+#include <cstdlib>
+
+#include "support.hpp"
+#include "transport/fabric/rail.hpp"
+
+using namespace fabric_test;
+
+namespace {
+
+constexpr int kRails = 2;
+
+std::size_t registrations(const FabricTransport& fabric) {
+  const std::string text = fabric.metrics();
+  std::size_t sum = 0;
+  for (std::size_t at = text.find(" registrations"); at != std::string::npos;
+       at = text.find(" registrations", at + 1))
+    sum += std::strtoull(text.c_str() + text.rfind(' ', at - 1) + 1, nullptr, 10);
+  return sum;
+}
+
+// Sends `messages` of 1 MiB from `memory`, over and over.
+void stream(Two& two, std::byte* memory, std::size_t bytes, int messages) {
+  constexpr std::size_t kBytes = 1 << 20;
+  const auto at = [&](int i) { return memory + static_cast<std::size_t>(i) * kBytes % bytes; };
+  both(
+      [&] {
+        std::uint64_t last = 0;
+        for (int i = 0; i < messages; ++i)
+          last = *eventually(*two.fabric[0], "send_from",
+                             [&] { return two.send[0]->send_from(at(i), kBytes); });
+        eventually(*two.fabric[0], "sent", [&] { return two.send[0]->sent(last); });
+      },
+      [&] {
+        for (int i = 0; i < messages; ++i) {
+          const std::byte* slot =
+              eventually(*two.fabric[1], "peek", [&] { return two.receive[1]->peek(kBytes); });
+          if (std::memcmp(slot, at(i), kBytes) != 0)
+            base::fail(heddleInternalError, "test: message {} is wrong", i);
+          two.receive[1]->release();
+        }
+      });
+}
+
+}  // namespace
+
+TEST_CASE("a buffer of 1 GiB is registered once a rail, other memory for each message") {
+  setenv("HEDDLE_EMULATED_EFA", std::to_string(kRails).c_str(), 1);
+  const auto open = [] {
+    auto fabric = open_fabric(settings("efa"));
+    return fabric;
+  };
+  Two two(open(), open(), {8, 1 << 20});
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  const base::MappedMemory memory = transport::fabric::map_memory(kBytes);
+  for (std::size_t i = 0; i < 64 << 20; i += 4096) memory.data()[i] = pattern(0, i, i);
+
+  const std::size_t before = registrations(*two.fabric[0]);
+  auto registered = two.fabric[0]->register_buffer(memory.data(), kBytes);
+  REQUIRE(registered != nullptr);
+  CHECK(registrations(*two.fabric[0]) == before + kRails);
+  CHECK_NOTHROW(stream(two, memory.data(), 64 << 20, 200));
+  CHECK(registrations(*two.fabric[0]) == before + kRails);
+
+  registered.reset();
+  CHECK_NOTHROW(stream(two, memory.data(), 64 << 20, 10));
+  CHECK(registrations(*two.fabric[0]) == before + kRails + 10 * kRails);
+}

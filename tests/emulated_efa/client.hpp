@@ -5,6 +5,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <functional>

@@ -4,6 +4,7 @@
 
 #include <rdma/fi_eq.h>
 
+#include <cstdint>
 #include <deque>
 #include <string>
 

@@ -2,6 +2,7 @@
 // anew whenever an adapter is opened, so that one process can try several.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>

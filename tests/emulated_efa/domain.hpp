@@ -4,6 +4,7 @@
 
 #include <rdma/fi_domain.h>
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>

@@ -10,6 +10,7 @@
 #include <rdma/fi_endpoint.h>
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <map>

@@ -1,6 +1,7 @@
 // One adapter's share of the script: what befalls it now. Under the lock of its domain.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "errors.hpp"

@@ -5,6 +5,7 @@
 
 #include <rdma/fabric.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 

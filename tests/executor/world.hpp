@@ -1,6 +1,7 @@
 // Ranks of one process with a Wire for every pipe that their plans need.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>

@@ -5,6 +5,7 @@
 // Thread rule: under Core::mutex. Errors: a verb on a failed connection throws what failed it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 

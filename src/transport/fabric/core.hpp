@@ -5,6 +5,7 @@
 // 20 ns.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>

@@ -7,6 +7,7 @@
 // released all: schedules must not need more.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "transport/fabric/connection.hpp"

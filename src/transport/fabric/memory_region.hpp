@@ -4,6 +4,7 @@
 // Thread rule: as the rail.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <utility>
 #include <vector>

@@ -4,6 +4,7 @@
 // Thread rule: under the lock of Core, like every verb.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

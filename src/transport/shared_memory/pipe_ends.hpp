@@ -1,6 +1,7 @@
 // The two ends of a shared-memory pipe. No verb takes a lock or makes a system call.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "transport/pipe.hpp"

@@ -5,6 +5,7 @@
 #include <dirent.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>

@@ -25,7 +25,7 @@ Child::Child(const std::function<void()>& body) {
     _exit(0);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "process %d: %s\n", static_cast<int>(getpid()), error.what());
-    _exit(1);
+    _exit(kFailed);
   }
 }
 

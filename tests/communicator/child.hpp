@@ -12,8 +12,11 @@ namespace heddle::test {
 
 class Child {
  public:
-  // Forks a process that runs `body` and ends with _exit: with 0, or with 1 and a line on standard
-  // error when `body` throws.
+  // No status that a sanitizer ends with.
+  static constexpr int kFailed = 3;
+
+  // Forks a process that runs `body` and ends with _exit: with 0, or with kFailed and a line on
+  // standard error when `body` throws.
   explicit Child(const std::function<void()>& body);
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

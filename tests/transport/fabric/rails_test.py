@@ -2,7 +2,8 @@
 """Rails that are pulled while all-reduce runs, in an emulated cluster (tests/netns/cluster).
 
 rails_test.py PROGRAM     all_reduce_perf; it checks every element of every result
-HEDDLE_TEST_SEEDS is how many adapters are pulled (20). Exits with 77 where namespaces cannot be made.
+HEDDLE_TEST_SEEDS is how many adapters are pulled (20). Exits with 77 where namespaces cannot be
+made.
 """
 import os
 import random
@@ -39,8 +40,8 @@ class Job:
         for name, value in settings.items():
             words += ["-x", f"{name}={value}"]
         start = f'case $(hostname) in *-1) export {on_host_1 or "_=_"};; esac; exec "$0" "$@"'
-        words += ["sh", "-c", start, PROGRAM, "-b", "2M", "-e", "2M", "-w", "1", "-n", "20", "-c", "1",
-                  "-N", str(rows)]
+        words += ["sh", "-c", start, PROGRAM, "-b", "2M", "-e", "2M", "-w", "1", "-n", "20", "-c",
+                  "1", "-N", str(rows)]
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [sys.executable, "-B", CLUSTER, "--name", NAME, "mpirun", "1", *words],

@@ -188,7 +188,7 @@ void Core::tend(Peer& peer, TimePoint now) {
   if (peer.ever_up && peer.up_count() == 0 && between(peer.none_up_since, now) > kDeadSeconds)
     peer_died(peer, "no adapter reaches its process any more: " + state_of_links(peer));
   // A little before whoever waits for the operation gives up: the adapters are to be named.
-  constexpr double kPartOfTimeout = 0.9;
+  constexpr double kPartOfTimeout = 0.8;
   if (pending && between(newest, now) > kPartOfTimeout * settings_.timeout) {
     std::string names;
     for (const Link& link : peer.links)

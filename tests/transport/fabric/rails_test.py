@@ -99,15 +99,15 @@ def pulled_at_random_moments():
 
 
 def all_pulled():
-    job = Job(1000000, HEDDLE_TIMEOUT="6")
+    job = Job(1000000, HEDDLE_TIMEOUT="10")
     job.wait_for("all-reduce of")
     for rail in range(RAILS):
         cluster("link", 0, f"r{rail}", "down")
     start = time.monotonic()
     expect(job.end(60) != 0, "a job without adapters ends well", job)
-    expect(time.monotonic() - start < 20, "a job without adapters ends late", job)
-    expect(all(f"r{rail}" in re.findall(r"(?:no adapter|nothing has been).*", job.text())[0]
-               for rail in range(RAILS)), "the error does not name the adapters", job)
+    expect(time.monotonic() - start < 30, "a job without adapters ends late", job)
+    told = " ".join(re.findall(r"(?:no adapter|nothing has been).*", job.text()))
+    expect(all(f"r{rail}" in told for rail in range(RAILS)), "no error names the adapters", job)
     for rail in range(RAILS):
         cluster("link", 0, f"r{rail}", "up")
 

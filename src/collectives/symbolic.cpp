@@ -69,7 +69,8 @@ class Run {
         lanes_(static_cast<std::size_t>(shape_.ranks)),
         expressions_(static_cast<std::size_t>(pieces_)) {
     for (int rank = 0; rank < shape_.ranks; ++rank)
-      at(rank).output.resize(static_cast<std::size_t>(output_blocks(shape_, rank) * pieces_));
+      at(rank).output.resize(static_cast<std::size_t>(output_blocks(shape_, rank)) *
+                             static_cast<std::size_t>(pieces_));
     std::size_t values = 0;
     for (const Pairing::Pipe& pipe : pairing.pipes) {
       first_value_.push_back(values);

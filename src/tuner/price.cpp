@@ -307,7 +307,8 @@ RoundPrice price_round(const collectives::Algorithm& algorithm, const Shape& sha
 }
 
 double price(const RoundPrice& round, const Cut& cut, const Machine& machine) {
-  const auto pieces = static_cast<std::size_t>(round.pieces * cut.channels);
+  const std::size_t pieces =
+      static_cast<std::size_t>(round.pieces) * static_cast<std::size_t>(cut.channels);
   const std::size_t chunk_limit =
       std::max(cut.chunk_bytes / static_cast<std::size_t>(round.parts), collectives::kPieceAlign);
   const auto rounds = collectives::cut_into_rounds(cut.block_bytes, 1, pieces, chunk_limit);

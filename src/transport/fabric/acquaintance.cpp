@@ -27,7 +27,7 @@ std::vector<int> nearest_first(std::span<const std::unique_ptr<Rail>> rails) {
   const bool known = getcpu(&cpu, &node) == 0;
   std::vector<int> order(rails.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_partition(order, [&](int rail) {
+  std::stable_partition(order.begin(), order.end(), [&](int rail) {
     return known &&
            rails[static_cast<std::size_t>(rail)]->adapter().numa_node == static_cast<int>(node);
   });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "collectives/rounds.hpp"
@@ -18,6 +19,34 @@ bool usable(const collectives::Algorithm& algorithm, const collectives::Shape& s
          chunk_bytes / static_cast<std::size_t>(algorithm.parts(shape)) >= collectives::kPieceAlign;
 }
 
+bool same(const collectives::Move& a, const collectives::Move& b) {
+  return a.piece == b.piece && a.sources == b.sources && a.destinations == b.destinations &&
+         a.completes == b.completes;
+}
+
+// Whether the two run the same moves on every rank.
+bool same(const collectives::Algorithm& a, const collectives::Algorithm& b,
+          const collectives::Shape& shape) {
+  if (a.pieces(shape) != b.pieces(shape) || a.parts(shape) != b.parts(shape)) return false;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const collectives::Lane of_a = a.lane(shape, rank, 0), of_b = b.lane(shape, rank, 0);
+    if (!std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(),
+                    [](const auto& x, const auto& y) { return same(x, y); }))
+      return false;
+  }
+  return true;
+}
+
+// The first algorithm that is the same.
+const collectives::Algorithm& first_like(const collectives::Algorithm& algorithm,
+                                         const collectives::Shape& shape) {
+  for (const collectives::Algorithm& other : collectives::algorithms()) {
+    if (&other == &algorithm) break;
+    if (collectives::can_do(other, shape) && same(other, algorithm, shape)) return other;
+  }
+  return algorithm;
+}
+
 }  // namespace
 
 std::string Candidate::text() const {
@@ -29,11 +58,13 @@ std::string Candidate::text() const {
 std::vector<Candidate> candidates_of(const World& world, base::Collective collective,
                                      std::size_t slot_bytes) {
   std::vector<Candidate> candidates;
-  for (const collectives::Algorithm& algorithm : collectives::algorithms())
+  for (const collectives::Algorithm& algorithm : collectives::algorithms()) {
+    const collectives::Shape shape{collective, world.ranks, 1, 0, world.ranks_per_host};
+    if (!usable(algorithm, shape, slot_bytes) || &first_like(algorithm, shape) != &algorithm)
+      continue;
     for (const int channels : kChannels)
-      if (usable(algorithm, {collective, world.ranks, channels, 0, world.ranks_per_host},
-                 slot_bytes))
-        candidates.push_back({std::string(algorithm.name), channels, 0});
+      candidates.push_back({std::string(algorithm.name), channels, 0});
+  }
   return candidates;
 }
 
@@ -54,8 +85,10 @@ std::vector<Candidate> in_smaller_chunks(const Candidate& candidate, const World
   return smaller;
 }
 
-Candidate candidate_of(const tuner::Pick& pick, std::size_t slot_bytes) {
-  return {std::string(pick.algorithm->name), pick.channels,
+Candidate candidate_of(const tuner::Pick& pick, const World& world, base::Collective collective,
+                       std::size_t slot_bytes) {
+  const collectives::Shape shape{collective, world.ranks, 1, 0, world.ranks_per_host};
+  return {std::string(first_like(*pick.algorithm, shape).name), pick.channels,
           pick.chunk_bytes == slot_bytes ? 0 : pick.chunk_bytes};
 }
 

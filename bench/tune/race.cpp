@@ -51,8 +51,9 @@ bool contains(const std::vector<Candidate>& all, const Candidate& one) {
 }
 
 void sort_by_median(std::vector<Timed>& timed) {
-  std::stable_sort(timed.begin(), timed.end(),
-                   [](const Timed& a, const Timed& b) { return a.median() < b.median(); });
+  std::stable_sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
+    return a.stayed != b.stayed ? a.stayed : a.median() < b.median();
+  });
 }
 
 // Moves the slow ones to `dropped`. By the fastest sample of each: whatever else runs only adds,
@@ -65,6 +66,7 @@ void drop(std::vector<Timed>& running, std::vector<Timed>& dropped, double facto
   const auto slow = std::stable_partition(running.begin(), running.end(), [&](const Timed& timed) {
     return timed.fastest() <= least * factor || contains(keep, timed.candidate);
   });
+  for (auto timed = slow; timed != running.end(); ++timed) timed->stayed = false;
   std::move(slow, running.end(), std::back_inserter(dropped));
   running.erase(slow, running.end());
 }
@@ -91,7 +93,6 @@ const Timed* Outcome::find(const Candidate& candidate) const {
 Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate>& candidates,
              const RaceLimits& limits, const std::vector<Candidate>& keep,
              const std::function<std::vector<Candidate>(const Candidate&)>& more) {
-  const double start = stopwatch.now();
   std::vector<Timed> running, dropped;
   for (const Candidate& candidate : candidates)
     running.push_back(enter(stopwatch, cell, candidate));
@@ -102,6 +103,7 @@ Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate
       for (const Candidate& candidate : more(running[i].candidate)) further.push_back(candidate);
     for (const Candidate& candidate : further) running.push_back(enter(stopwatch, cell, candidate));
   }
+  const double start = stopwatch.now();
   for (int round = 1; round < limits.rounds; ++round) {
     if (round >= limits.least_rounds && stopwatch.now() - start > limits.seconds) break;
     if (round == kFirstDrop) drop(running, dropped, limits.first_drop, keep);
@@ -111,11 +113,22 @@ Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate
     std::rotate(running.begin(), running.begin() + 1, running.end());
     for (Timed& timed : running) sample(stopwatch, cell, timed);
   }
-  sort_by_median(running);
-  sort_by_median(dropped);
   Outcome outcome{cell, std::move(running)};
   std::move(dropped.begin(), dropped.end(), std::back_inserter(outcome.timed));
+  sort_by_median(outcome.timed);
   return outcome;
+}
+
+Outcome pooled(const Outcome& first, const Outcome& second) {
+  Outcome both = first;
+  for (Timed& timed : both.timed) {
+    const Timed* again = second.find(timed.candidate);
+    timed.stayed = again != nullptr && again->stayed;
+    if (again == nullptr) continue;
+    timed.samples.insert(timed.samples.end(), again->samples.begin(), again->samples.end());
+  }
+  sort_by_median(both.timed);
+  return both;
 }
 
 }  // namespace heddle::bench::tune

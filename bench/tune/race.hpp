@@ -15,6 +15,7 @@ struct Timed {
   Candidate candidate;
   std::vector<double> samples;  // seconds of one operation
   int operations = 1;           // of a sample
+  bool stayed = true;           // to the end of the race
 
   double median() const;
   double fastest() const;
@@ -25,7 +26,7 @@ struct Timed {
 
 struct Outcome {
   Cell cell;
-  std::vector<Timed> timed;  // best median first
+  std::vector<Timed> timed;  // those that stayed, best median first; then the others
 
   const Timed& best() const { return timed.front(); }
   // Null when it was not measured.
@@ -33,9 +34,9 @@ struct Outcome {
 };
 
 struct RaceLimits {
-  double seconds = 1;    // after which no further round begins
+  double seconds = 1;    // of rounds, after which no further one begins
   int rounds = 201;      // at most
-  int least_rounds = 3;  // whatever the time
+  int least_rounds = 5;  // whatever the time
   // Slower than the best by more than these drops out: after the second round, the
   // fourth, the ninth.
   double first_drop = 2, second_drop = 1.25, third_drop = 1.12;
@@ -46,5 +47,9 @@ struct RaceLimits {
 Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate>& candidates,
              const RaceLimits& limits, const std::vector<Candidate>& keep = {},
              const std::function<std::vector<Candidate>(const Candidate&)>& more = {});
+
+// Two races for one cell as one, the second among candidates of the first: all samples together,
+// and those stayed that stayed in the second.
+Outcome pooled(const Outcome& first, const Outcome& second);
 
 }  // namespace heddle::bench::tune

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <span>
 
 #include "harness/report.hpp"
 #include "harness/sizes.hpp"
@@ -31,16 +31,45 @@ constexpr double kAgain = 1.5;
 constexpr double kHopeless = 3;
 constexpr std::size_t kLarge = 256 << 10;
 
-// Of the time of a pass that is left to `cells`, what the first of them may take: more for large
-// sizes, whose every operation is long.
-template <typename Cells, typename CellOf>
-double share_of_first(const Cells& cells, CellOf cell_of, double seconds) {
-  const auto weight = [&](const auto& item) {
-    return 1 + std::sqrt(static_cast<double>(cell_of(item).bytes) / (256 << 10));
-  };
-  double all = 0;
-  for (const auto& item : cells) all += weight(item);
-  return seconds * weight(cells.front()) / all;
+// How often a pass goes over all cells. Whatever is the matter for seconds (who shares a core with
+// whom, where the memory of the slots lies: each time the communicators are new) is then not the
+// same for all samples of a cell.
+constexpr int kFirstSweeps = 3, kSecondSweeps = 2;
+
+// Deals the seconds of a sweep out to its cells: more to large sizes, whose every operation is
+// long; what some did not use is for the others.
+class Sweep {
+ public:
+  Sweep(Stopwatch& stopwatch, const std::vector<Cell>& cells, double seconds)
+      : stopwatch_(stopwatch), end_(stopwatch.now() + seconds) {
+    for (const Cell& cell : cells) left_ += weight(cell);
+  }
+
+  RaceLimits next(const Cell& cell) {
+    RaceLimits limits;
+    limits.seconds = (end_ - stopwatch_.now()) * weight(cell) / left_;
+    left_ -= weight(cell);
+    return limits;
+  }
+
+ private:
+  static double weight(const Cell& cell) {
+    return 1 + std::sqrt(static_cast<double>(cell.bytes) / (256 << 10));
+  }
+
+  Stopwatch& stopwatch_;
+  double end_;
+  double left_ = 0;
+};
+
+// The candidates of an earlier race that are not far behind.
+std::vector<Candidate> survivors(const Outcome& outcome) {
+  double least = outcome.best().fastest();
+  for (const Timed& timed : outcome.timed) least = std::min(least, timed.fastest());
+  std::vector<Candidate> candidates;
+  for (const Timed& timed : outcome.timed)
+    if (timed.fastest() <= kAgain * least) candidates.push_back(timed.candidate);
+  return candidates;
 }
 
 class Run {
@@ -75,6 +104,8 @@ class Run {
   void make_rows();
   void keep_rows_of(const topology::Machine& other);
   void write_machine() const;
+  std::array<Candidate, 2> picks_of(tuner::Tuner& tuned, tuner::Tuner& model,
+                                    const Cell& cell) const;
   std::vector<Compared> second_pass();
 
   const TuneOptions& options_;
@@ -114,21 +145,23 @@ std::vector<Candidate> Run::entrants(const Cell& cell) const {
 void Run::first_pass() {
   const std::vector<Cell> all = cells();
   const std::size_t slot = machine_.software.slot_bytes;
-  const double start = stopwatch_.now();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Cell& cell = all[i];
-    RaceLimits limits;
-    // What some did not use is for the others.
-    limits.seconds = share_of_first(
-        std::span(all).subspan(i), [](const Cell& each) { return each; },
-        kFirstPass * options_.budget - (stopwatch_.now() - start));
-    outcomes_.push_back(
-        race(stopwatch_, cell, entrants(cell), limits, {}, [&](const Candidate& candidate) {
-          return in_smaller_chunks(candidate, world_, cell, slot);
-        }));
+  const double seconds = kFirstPass * options_.budget;
+  Sweep first(stopwatch_, all, seconds / 2);
+  for (const Cell& cell : all) {
+    outcomes_.push_back(race(stopwatch_, cell, entrants(cell), first.next(cell), {},
+                             [&](const Candidate& candidate) {
+                               return in_smaller_chunks(candidate, world_, cell, slot);
+                             }));
     const Timed& best = outcomes_.back().best();
     say("# {:<14} {:>10} bytes: {} of {}, {:.1f} us\n", base::name_of(cell.collective), cell.bytes,
         best.candidate.text(), outcomes_.back().timed.size(), best.median() * 1e6);
+  }
+  for (int i = 1; i < kFirstSweeps; ++i) {
+    stopwatch_.clear();
+    Sweep sweep(stopwatch_, all, seconds / 2 / (kFirstSweeps - 1));
+    for (Outcome& outcome : outcomes_)
+      outcome = pooled(
+          outcome, race(stopwatch_, outcome.cell, survivors(outcome), sweep.next(outcome.cell)));
   }
 }
 
@@ -174,30 +207,42 @@ void Run::write_machine() const {
       machine_.software.tuned.size(), options_.output);
 }
 
+// The table's pick and the model's.
+std::array<Candidate, 2> Run::picks_of(tuner::Tuner& tuned, tuner::Tuner& model,
+                                       const Cell& cell) const {
+  const std::size_t slot = machine_.software.slot_bytes;
+  const tuner::Request request = request_of(world_, cell, slot);
+  return {candidate_of(tuned.pick(request), world_, cell.collective, slot),
+          candidate_of(model.pick(request), world_, cell.collective, slot)};
+}
+
 std::vector<Compared> Run::second_pass() {
   topology::Machine bare = machine_;
   bare.software.tuned.clear();
   tuner::Tuner model(bare), tuned(machine_);
+  std::vector<Outcome> again;
+  for (int i = 0; i < kSecondSweeps; ++i) {
+    stopwatch_.clear();
+    Sweep sweep(stopwatch_, cells(), kSecondPass * options_.budget / kSecondSweeps);
+    for (std::size_t c = 0; c < outcomes_.size(); ++c) {
+      const Cell& cell = outcomes_[c].cell;
+      const auto [by_table, by_model] = picks_of(tuned, model, cell);
+      std::vector<Candidate> candidates = survivors(outcomes_[c]);
+      for (const Candidate& pick : {by_table, by_model})
+        if (std::find(candidates.begin(), candidates.end(), pick) == candidates.end())
+          candidates.push_back(pick);
+      const Outcome outcome =
+          race(stopwatch_, cell, candidates, sweep.next(cell), {by_table, by_model});
+      if (i == 0)
+        again.push_back(outcome);
+      else
+        again[c] = pooled(again[c], outcome);
+    }
+  }
   std::vector<Compared> compared;
-  const double start = stopwatch_.now();
-  for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-    const Outcome& first = outcomes_[i];
-    const std::size_t slot = machine_.software.slot_bytes;
-    const tuner::Request request = request_of(world_, first.cell, slot);
-    const std::vector<Candidate> picks = {candidate_of(tuned.pick(request), slot),
-                                          candidate_of(model.pick(request), slot)};
-    std::vector<Candidate> candidates = picks;
-    if (picks[0] == picks[1]) candidates.pop_back();
-    for (const Timed& timed : first.timed)
-      if (timed.fastest() <= kAgain * first.best().fastest() &&
-          std::find(picks.begin(), picks.end(), timed.candidate) == picks.end())
-        candidates.push_back(timed.candidate);
-    RaceLimits limits;
-    limits.seconds = share_of_first(
-        std::span(outcomes_).subspan(i), [](const Outcome& each) { return each.cell; },
-        kSecondPass * options_.budget - (stopwatch_.now() - start));
-    compared.push_back(
-        compare(race(stopwatch_, first.cell, candidates, limits, picks), picks[0], picks[1]));
+  for (const Outcome& outcome : again) {
+    const auto [by_table, by_model] = picks_of(tuned, model, outcome.cell);
+    compared.push_back(compare(outcome, by_table, by_model));
   }
   return compared;
 }

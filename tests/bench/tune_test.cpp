@@ -78,6 +78,17 @@ TEST_CASE("a race without time goes the least rounds") {
   CHECK(outcome.find(kStar) == nullptr);
 }
 
+TEST_CASE("races of one cell are pooled: all samples, and those stay that stayed at last") {
+  Outcome first = outcome_of(8, {{kTree, 1.0}, {kRing, 2.0}, {kStar, 0.5}});
+  Outcome second = outcome_of(8, {{kTree, 4.0}, {kRing, 2.5}});
+  const Outcome both = pooled(first, second);
+  CHECK(both.best().candidate == kRing);
+  CHECK(both.best().samples.size() == 6);
+  CHECK(both.best().median() == 2.25);
+  CHECK(both.find(kStar)->samples.size() == 3);
+  CHECK(both.timed.back().candidate == kStar);  // fast, but not raced to the end
+}
+
 TEST_CASE("the best are tried in smaller chunks") {
   const Candidate smaller{"tree", 1, 4096};
   Told told({{kRing, 3e-6}, {kTree, 1e-6}, {smaller, 0.5e-6}});
@@ -143,6 +154,19 @@ TEST_CASE("every algorithm that can do a collective is a candidate, on several c
   CHECK(smaller[0].chunk_bytes == 64 * 1024);
 }
 
+TEST_CASE("algorithms with the same lanes are one candidate, under the name of the first") {
+  const auto count = [](int ranks) {
+    return candidates_of(world_of(ranks), base::Collective::broadcast, 256 * 1024).size();
+  };
+  CHECK(count(2) < count(4));
+  const tuner::Pick pick{collectives::algorithm_named("chain"), 2, 256 * 1024, ""};
+  const auto named = [&](int ranks) {
+    return candidate_of(pick, world_of(ranks), base::Collective::broadcast, 256 * 1024).algorithm;
+  };
+  CHECK(named(2) == candidates_of(world_of(2), base::Collective::broadcast, 65536)[0].algorithm);
+  CHECK(named(4) == "chain");
+}
+
 TEST_CASE("a candidate's file makes the library's tuner pick it, and parses") {
   const World world = world_of(4);
   const Candidate candidate{"tree", 2, 64 * 1024};
@@ -151,7 +175,7 @@ TEST_CASE("a candidate's file makes the library's tuner pick it, and parses") {
   tuner::Tuner tuner(machine);
   for (const std::size_t bytes : {8u, 1u << 26}) {
     const auto pick = tuner.pick(request_of(world, {kAllReduce, bytes}, 256 * 1024));
-    CHECK(candidate_of(pick, 256 * 1024) == candidate);
+    CHECK(candidate_of(pick, world, kAllReduce, 256 * 1024) == candidate);
   }
 }
 

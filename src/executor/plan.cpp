@@ -223,6 +223,7 @@ void Plan::bind(PipeTable& pipes) {
     HEDDLE_ASSERT(bytes >= slot_bytes_,
                   "pipe {} rank {} on channel {} has slots of {} bytes, need {}",
                   send ? "to" : "from", need.peer, need.channel, bytes, slot_bytes_);
+    told_length_ = std::min(told_length_, told_length(i));
   }
   for (PlannedLane& lane : lanes_) {
     for_each_peer(lane, [&](PlannedEnd& end, bool source) {
@@ -231,6 +232,11 @@ void Plan::bind(PipeTable& pipes) {
     });
   }
   bound_ = true;
+}
+
+std::size_t Plan::told_length(std::size_t need) const {
+  const transport::SendPipe* const to = send_pipes_[need];
+  return to != nullptr ? to->told_length() : receive_pipes_[need]->told_length();
 }
 
 }  // namespace heddle::executor

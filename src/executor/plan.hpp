@@ -96,11 +96,15 @@ class Plan {
   std::size_t slot_bytes() const { return slot_bytes_; }
   // What one chunk may have, so that the parts of a message fit a slot.
   std::size_t chunk_bytes() const { return slot_bytes_ / parts_; }
+  std::size_t parts() const { return parts_; }
   std::span<const PlannedLane> lanes() const { return lanes_; }
   // The bound pipe of a need whose direction is send, else null.
   transport::SendPipe* send_pipe(std::size_t need) const { return send_pipes_[need]; }
   // The same for receive.
   transport::ReceivePipe* receive_pipe(std::size_t need) const { return receive_pipes_[need]; }
+  // Of a bound pipe; and the least of all. Messages up to it tell their length.
+  std::size_t told_length(std::size_t need) const;
+  std::size_t told_length() const { return told_length_; }
 
  private:
   collectives::Shape shape_;
@@ -108,6 +112,7 @@ class Plan {
   std::size_t pieces_;
   std::size_t parts_;
   std::size_t slot_bytes_;
+  std::size_t told_length_ = transport::SendPipe::kEveryLength;
   bool bound_ = false;
   std::vector<PlannedLane> lanes_;
   std::vector<PipeNeed> needs_;

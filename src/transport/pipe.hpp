@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,10 @@ class SendPipe {
   // Whether send_from should be tried for messages of so many bytes.
   virtual bool sends_in_place(std::size_t bytes) const = 0;
   virtual std::size_t slot_bytes() const = 0;
+  // Messages up to so many bytes tell the receiver how long they are, so that it finds out when it
+  // expects another length. The same at both ends.
+  virtual std::size_t told_length() const { return kEveryLength; }
+  static constexpr std::size_t kEveryLength = std::numeric_limits<std::size_t>::max();
 };
 
 class ReceivePipe {
@@ -48,6 +53,8 @@ class ReceivePipe {
   virtual const std::byte* peek(std::size_t bytes) = 0;
   virtual void release() = 0;
   virtual std::size_t slot_bytes() const = 0;
+  // As the sender's. A message up to it whose length is not `bytes` makes peek fail.
+  virtual std::size_t told_length() const { return SendPipe::kEveryLength; }
 };
 
 // Random, the same on every rank of a communicator.

@@ -1,9 +1,10 @@
 // Blocks of different lengths, pre-scaled inputs, and sends and receives in sequence, in lanes made
 // by hand.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "catch.hpp"
-#include "executor/host/signatures.hpp"
 #include "tiny_lanes.hpp"
 #include "world.hpp"
 
@@ -60,7 +61,7 @@ class Transfers {
   std::array<executor::Blocks, 2> blocks_;
 };
 
-constexpr std::size_t kLong = executor::Signatures::kLongTransfer;
+constexpr std::size_t kLong = 64 * 1024;
 
 }  // namespace
 
@@ -78,12 +79,12 @@ TEST_CASE("transfers come in sequence, of any length and over any pipe") {
 }
 
 TEST_CASE("all of a transfer goes before any of the next") {
-  Transfers transfers({9000, 10}, {.slots = 4});
+  Transfers transfers({9000, 10}, {.slots = 5});
   transfers.start();
-  // The sender fills the slots with three parts of the first and the second.
+  // The sender fills the slots with the length and three parts of the first, and the second.
   while (transfers.world().execution(0).advance() != State::done) {
   }
-  REQUIRE(transfers.world().messages() == 4);
+  REQUIRE(transfers.world().messages() == 5);
   REQUIRE(transfers.world().execution(0).waiting_for() == "nothing");
 }
 
@@ -99,7 +100,7 @@ TEST_CASE("a transfer that waits says for whom, and how far it is") {
   while (sender.advance() != State::blocked) {
   }
   REQUIRE_THAT(sender.waiting_for(),
-               Catch::Contains("a free slot to rank 1") && Catch::Contains("round 4 of 8, move 2"));
+               Catch::Contains("a free slot to rank 1") && Catch::Contains("round 3 of 8, move 2"));
 }
 
 TEST_CASE("long transfers of different lengths are an error that says both") {
@@ -110,6 +111,59 @@ TEST_CASE("long transfers of different lengths are an error that says both") {
   REQUIRE_THROWS_WITH(transfers.world().execution(1).advance(),
                       Catch::Contains("rank 0 and rank 1 differ") &&
                           Catch::Contains("131072 bytes there, 65536 here"));
+}
+
+TEST_CASE("transfers of one message are compared where it does not tell its length") {
+  for (const auto& [sent, expected] : {std::pair(3000, 2000), std::pair(2000, 3000)}) {
+    Transfers transfers({static_cast<std::size_t>(sent)}, {.told_length = 1000});
+    transfers.blocks()[1].outputs[0].count = static_cast<std::size_t>(expected);
+    transfers.start();
+    transfers.world().execution(0).advance();
+    REQUIRE_THROWS_WITH(transfers.world().execution(1).advance(),
+                        Catch::Contains("rank 0 and rank 1 differ"));
+  }
+}
+
+TEST_CASE("what a longer transfer begins with is never taken for a shorter one") {
+  Transfers transfers({9000});
+  transfers.blocks()[1].outputs[0].count = 24;  // as many as a signature has
+  transfers.start();
+  transfers.world().execution(0).advance();
+  REQUIRE_THROWS_WITH(transfers.world().execution(1).advance(),
+                      Catch::Contains("blocks of 9000 bytes there, shorter ones here"));
+}
+
+TEST_CASE("equal blocks of other lengths on another rank are an error that says both") {
+  // Over pipes that tell no length, in one round; and in several over pipes that tell it.
+  struct Case {
+    std::size_t count, other, told_length;
+  };
+  const auto c = GENERATE(Case{500, 501, 100}, Case{4096, 8192, transport::SendPipe::kEveryLength});
+  World world(*collectives::algorithm_named("ring"), {base::Collective::all_reduce, 2, 1},
+              {.told_length = c.told_length});
+  std::vector<float> memory(3 * c.other);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    auto* const at = reinterpret_cast<std::byte*>(memory.data());
+    world.execution(rank).reset({at, at + c.other * sizeof(float), rank == 0 ? c.count : c.other,
+                                 heddleFloat32, heddleSum});
+  }
+  world.execution(0).advance();
+  REQUIRE_THROWS_WITH(
+      world.execution(1).advance(),
+      Catch::Contains("rank 0 and rank 1 differ") &&
+          Catch::Contains(fmt::format("{} bytes there, {} here", 4 * c.count, 4 * c.other)));
+}
+
+TEST_CASE("other calls of as many bytes are an error") {
+  World world(*collectives::algorithm_named("ring"), {base::Collective::all_reduce, 2, 1},
+              {.told_length = 100});
+  std::vector<float> memory(1000);
+  auto* const at = reinterpret_cast<std::byte*>(memory.data());
+  world.execution(0).reset({at, at + 2000, 500, heddleFloat32, heddleSum});
+  world.execution(1).reset({at, at + 2000, 500, heddleInt32, heddleSum});
+  world.execution(0).advance();
+  REQUIRE_THROWS_WITH(world.execution(1).advance(),
+                      Catch::Contains("rank 0 and rank 1 make different calls"));
 }
 
 TEST_CASE("a transfer to oneself is a copy of each block") {

@@ -85,7 +85,10 @@ void Execution::reset(const Buffers& buffers) {
     cut_ = cut_into_rounds(buffers.count, element_bytes_, plan_.pieces(), plan_.chunk_bytes());
   }
   buffers_ = buffers;
-  signatures_.reset(buffers, element_bytes_);
+  if (buffers.blocks == nullptr)
+    signatures_.reset(buffers, element_bytes_, cut_);
+  else
+    signatures_.reset(buffers, element_bytes_);
   rounds_ = most_rounds();
   in_place_ = is_in_place(buffers, plan_, element_bytes_);
   streaming_ = output_bytes(buffers, plan_, element_bytes_) > kStreamingBytes;
@@ -156,8 +159,9 @@ void Execution::enter(LaneState& lane) {
     for (; lane.move < moves; ++lane.move, lane.round = 0) {
       lane.chunk = lane.round < rounds_ ? chunk_at(lane) : Chunk{0, 0};
       if (lane.chunk.count == 0) continue;
-      lane.unannounced = lane.round == 0 && peer_of(*lane.plan, lane.plan->moves[lane.move]) &&
-                         block_count(lane) * element_bytes_ >= Signatures::kLongTransfer;
+      const PlannedEnd* const peer = peer_of(*lane.plan, lane.plan->moves[lane.move]);
+      lane.unannounced = lane.round == 0 && peer != nullptr &&
+                         signatures_.wanted(peer->need, block_count(lane) * element_bytes_);
       return;
     }
   } else {
@@ -231,6 +235,7 @@ bool Execution::gather(LaneState& lane, const PlannedMove& move) {
     }
     const std::byte* message = end.from->peek(bytes * end.parts);
     if (message == nullptr) return false;
+    signatures_.expect_data(end.need, message, bytes * end.parts);
     lane.from[lane.ready] = message + bytes * end.part;
   }
   for (; lane.ready < to; ++lane.ready) {
@@ -399,7 +404,7 @@ const std::byte* Execution::local_chunk(const PlannedEnd& end, const Chunk& chun
 
 Execution::Wait Execution::wait() const {
   if (signatures_.pending())
-    return {"the lengths of blocks from", signatures_.waiting_on_rank(), -1, nullptr};
+    return {"the same call from", signatures_.waiting_on_rank(), -1, nullptr};
   for (const LaneState& lane : lanes_) {
     if (lane.finished) continue;
     const PlannedMove& move = lane.plan->moves[lane.move];

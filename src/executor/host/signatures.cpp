@@ -1,5 +1,6 @@
 #include "executor/host/signatures.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -9,6 +10,8 @@ namespace heddle::executor {
 namespace {
 
 using Where = collectives::End::Where;
+
+constexpr std::uint64_t kMagic = 0x9d1c'5e0b'27f3'84a6;  // random
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   std::uint64_t x = (hash ^ value) * 0x9e3779b97f4a7c15u;
@@ -22,11 +25,28 @@ std::size_t length_of(const PlannedLane& lane, const PlannedMove& move, const Bl
   return list[static_cast<std::size_t>(end.index)].count;
 }
 
+std::uint64_t kind_of(const collectives::Shape& shape, const Buffers& buffers) {
+  std::uint64_t hash = mixed(0, static_cast<std::uint64_t>(shape.collective));
+  hash = mixed(hash, static_cast<std::uint64_t>(shape.root));
+  if (!base::reduces(shape.collective)) return hash;
+  return mixed(mixed(hash, static_cast<std::uint64_t>(buffers.type)),
+               static_cast<std::uint64_t>(buffers.op));
+}
+
 }  // namespace
+
+void Signatures::reset(const Buffers& buffers, std::size_t element_bytes,
+                       const collectives::Rounds& cut) {
+  pending_ = 0;
+  const std::size_t longest = cut.piece * plan_.parts() * element_bytes;
+  if (cut.rounds <= 1 && longest <= plan_.told_length()) return;
+  const std::uint64_t hash = kind_of(plan_.shape(), buffers);
+  pipes_.assign(pipes_.size(), {hash, buffers.count * element_bytes, true});
+  pending_ = pipes_.size();
+}
 
 void Signatures::reset(const Buffers& buffers, std::size_t element_bytes) {
   pending_ = 0;
-  if (buffers.blocks == nullptr) return;
   pipes_.assign(pipes_.size(), {});
   for (const PlannedLane& lane : plan_.lanes()) {
     if (lane.in_sequence) continue;
@@ -47,7 +67,7 @@ void Signatures::reset(const Buffers& buffers, std::size_t element_bytes) {
 bool Signatures::advance() {
   bool moved = false;
   for (std::size_t need = 0; need < pipes_.size(); ++need) {
-    if (!pipes_[need].pending || !compare(need, {pipes_[need].hash, pipes_[need].bytes})) continue;
+    if (!pipes_[need].pending || !compare(need, pipes_[need].hash, pipes_[need].bytes)) continue;
     pipes_[need].pending = false;
     --pending_;
     moved = true;
@@ -55,11 +75,16 @@ bool Signatures::advance() {
   return moved;
 }
 
-bool Signatures::compare(std::size_t need, std::size_t bytes) {
-  return compare(need, {mixed(0, bytes), bytes});
+bool Signatures::wanted(std::size_t need, std::size_t bytes) const {
+  return bytes > std::min(plan_.told_length(need), plan_.chunk_bytes());
 }
 
-bool Signatures::compare(std::size_t need, const Signature& mine) {
+bool Signatures::compare(std::size_t need, std::size_t bytes) {
+  return compare(need, mixed(0, bytes), bytes);
+}
+
+bool Signatures::compare(std::size_t need, std::uint64_t hash, std::uint64_t bytes) {
+  const Signature mine{kMagic, hash, bytes};
   if (transport::SendPipe* to = plan_.send_pipe(need)) {
     std::byte* slot = to->acquire(sizeof mine);
     if (slot == nullptr) return false;
@@ -73,12 +98,35 @@ bool Signatures::compare(std::size_t need, const Signature& mine) {
   Signature theirs;
   std::memcpy(&theirs, message, sizeof theirs);
   from->release();
-  if (std::memcmp(&theirs, &mine, sizeof mine) != 0)
+  const int peer = plan_.needs()[need].peer;
+  if (theirs.magic != mine.magic)
+    base::fail(
+        heddleRemoteError,
+        "rank {} and rank {} differ in what goes from one to the other: rank {} sends data of "
+        "another call",
+        peer, plan_.rank(), peer);
+  if (theirs.bytes != mine.bytes)
     base::fail(heddleRemoteError,
                "rank {} and rank {} differ in the lengths of the blocks that go from one to the "
                "other ({} bytes there, {} here): their counts must be the same",
-               plan_.needs()[need].peer, plan_.rank(), theirs.bytes, mine.bytes);
+               peer, plan_.rank(), theirs.bytes, mine.bytes);
+  if (theirs.hash != mine.hash)
+    base::fail(heddleRemoteError,
+               "rank {} and rank {} make different calls, of {} bytes both: collective, counts, "
+               "type, operation and root must be the same (HEDDLE_CHECK=1 tells which is not)",
+               peer, plan_.rank(), mine.bytes);
   return true;
+}
+
+void Signatures::expect_no_signature(std::size_t need, const std::byte* message) const {
+  Signature theirs;
+  std::memcpy(&theirs, message, sizeof theirs);
+  if (theirs.magic != kMagic) return;
+  const int peer = plan_.needs()[need].peer;
+  base::fail(heddleRemoteError,
+             "rank {} and rank {} differ in what goes from one to the other: blocks of {} bytes "
+             "there, shorter ones here",
+             peer, plan_.rank(), theirs.bytes);
 }
 
 int Signatures::waiting_on_rank() const {

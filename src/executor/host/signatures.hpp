@@ -1,7 +1,12 @@
-// Before blocks of different lengths move, the two ends of every pipe compare what they think goes
-// over it: lengths are each rank's own argument, and a long message does not carry its length over
-// every transport. Of sends and receives each long one is compared when its turn comes, for the
-// two ends may have grouped them differently.
+// Counts are each rank's own argument, so the two ends of a pipe may differ in what they think goes
+// over it. Most operations find out by the lengths of messages alone. Where those say too little,
+// the ends compare a signature of the operation before its data moves:
+// - a message may be longer than what the pipe tells the length of (told_length());
+// - an operation takes several rounds, so that one of another count may begin with the same
+// lengths;
+// - blocks have lengths of their own.
+// Of sends and receives each is compared when its turn comes, for the two ends may have grouped
+// them differently.
 //
 // Thread rule: that of the execution that owns it.
 #pragma once
@@ -10,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/rounds.hpp"
 #include "executor/plan.hpp"
 
 namespace heddle::executor {
@@ -21,21 +27,28 @@ class Signatures {
   // `plan` must be bound and outlive this.
   explicit Signatures(const Plan& plan) : plan_(plan), pipes_(plan.needs().size()) {}
 
-  // Of a new operation; nothing to compare where its blocks are equal, and nothing yet in lanes in
-  // sequence.
+  // Of a new operation whose blocks are equal and cut like this.
+  void reset(const Buffers& buffers, std::size_t element_bytes, const collectives::Rounds& cut);
+  // Of a new operation with buffers.blocks; nothing yet in lanes in sequence.
   void reset(const Buffers& buffers, std::size_t element_bytes);
   bool pending() const { return pending_ != 0; }
   // Sends and compares what it can now; whether it could any. Fails with heddleRemoteError naming
-  // both ranks where they differ.
+  // both ranks where they differ; so does all that compares.
   bool advance();
   // The rank that it waits for.
   int waiting_on_rank() const;
 
-  // Compares the length of a send or receive, at its end of the pipe; false when it cannot yet.
+  // Whether a send or receive of so many bytes is to be compared, and the comparison, at its end of
+  // the pipe: false when it cannot yet.
+  bool wanted(std::size_t need, std::size_t bytes) const;
   bool compare(std::size_t need, std::size_t bytes);
 
-  // Sends and receives from so many bytes are compared: shorter messages always carry their length.
-  static constexpr std::size_t kLongTransfer = 64 * 1024;
+  // Fails when the message, whose length is right, is a signature where data is due: the peer's
+  // operation is longer than this one.
+  void expect_data(std::size_t need, const std::byte* message, std::size_t bytes) const {
+    if (bytes == sizeof(Signature)) [[unlikely]]
+      expect_no_signature(need, message);
+  }
 
  private:
   struct Pipe {
@@ -43,12 +56,14 @@ class Signatures {
     std::size_t bytes = 0;
     bool pending = false;
   };
-  // What crosses a pipe to be compared: the lengths in the order in which they move, as a hash.
+  // What crosses a pipe to be compared.
   struct Signature {
-    std::uint64_t hash;
-    std::uint64_t bytes;
+    std::uint64_t magic;  // tells it from data
+    std::uint64_t hash;   // of the lengths in the order in which they move, or of the kind of call
+    std::uint64_t bytes;  // of the blocks
   };
-  bool compare(std::size_t need, const Signature& mine);
+  bool compare(std::size_t need, std::uint64_t hash, std::uint64_t bytes);
+  void expect_no_signature(std::size_t need, const std::byte* message) const;
 
   const Plan& plan_;
   std::vector<Pipe> pipes_;  // one a need of the plan

@@ -41,6 +41,7 @@ Core::Core(const base::Settings& settings, const ChosenProvider& provider)
       again_means_lost_(provider.again_means_lost),
       failover_(provider.rma && provider.reopen != ChosenProvider::Reopen::never &&
                 provider.adapters.size() > 1),
+      tells_written_length_(provider.tells_written_length),
       control_buffers_(sizeof(Header) + kControlBytes, 64),
       probe_buffers_(sizeof(Header) + kProbeBytes, 8) {
   address_.provider = provider.name;

@@ -43,7 +43,8 @@ class Connection {
   virtual std::uint64_t key_for(const Request&, int) const { return 0; }
   // A message to this connection. True when it keeps the bounce buffer.
   virtual bool on_message(const Header& header, std::byte* payload, Request& bounce) = 0;
-  virtual bool on_immediate(const Immediate&) { return false; }
+  // `bytes` were written; 0 where the provider does not tell.
+  virtual bool on_immediate(const Immediate&, std::size_t /*bytes*/) { return false; }
   void set_id(std::uint32_t id) { id_ = id; }
 
   void send_ping();
@@ -117,6 +118,7 @@ class SendConnection final : public Connection {
   bool sent(std::uint64_t sequence) const;
   bool flushed() const { return next() == 0 || sent(next() - 1); }
   bool is_eager(std::size_t bytes) const { return core_.rma() && bytes <= shape_.eager_bytes; }
+  std::size_t told_length() const { return core_.told_length(shape_.eager_bytes); }
 
   void completed(const Request& request, std::size_t bytes) override;
   std::uint64_t key_for(const Request& request, int link) const override {
@@ -170,11 +172,12 @@ class ReceiveConnection final : public Connection {
   const std::byte* peek(std::size_t bytes);
   // The message that peek returned is done with.
   void pop();
+  std::size_t told_length() const { return core_.told_length(shape_.eager_bytes); }
 
   void completed(const Request& request, std::size_t bytes) override;
   void ended(const Request& request) override;
   bool on_message(const Header& header, std::byte* payload, Request& bounce) override;
-  bool on_immediate(const Immediate& immediate) override;
+  bool on_immediate(const Immediate& immediate, std::size_t bytes) override;
   void retire(Area memory) override;
   void step_closing() override;
   bool drained() const override;

@@ -108,10 +108,11 @@ void Core::peer_died(Peer& peer, const std::string& why) {
     if (connection && &connection->peer() == &peer) connection->fail(heddleRemoteError, why);
 }
 
-void Core::on_immediate(std::uint64_t data) {
-  const Immediate immediate = unpack(static_cast<std::uint32_t>(data));
+void Core::on_immediate(const fi_cq_data_entry& entry) {
+  const Immediate immediate = unpack(static_cast<std::uint32_t>(entry.data));
   Connection* connection = find(immediate.connection);
-  if (connection == nullptr || !connection->on_immediate(immediate))
+  if (connection == nullptr ||
+      !connection->on_immediate(immediate, tells_written_length_ ? entry.len : 0))
     base::log_debug("NET/OFI drops a stray write to connection {}", immediate.connection);
 }
 
@@ -153,14 +154,14 @@ bool Core::on_message(Request& bounce, std::size_t bytes) {
 void Core::on_completion(Rail& rail, const fi_cq_data_entry& entry) {
   // A write by a peer has no request, or uses up a posted buffer as some providers want it.
   if (entry.op_context == nullptr) {
-    if ((entry.flags & FI_REMOTE_CQ_DATA) != 0) on_immediate(entry.data);
+    if ((entry.flags & FI_REMOTE_CQ_DATA) != 0) on_immediate(entry);
     return;
   }
   Request& request = *static_cast<Request*>(entry.op_context);
   if (request.verb != Verb::receive) return finish(request, entry.len);
   rail.bounce_buffer_taken(request);
   const bool immediate = (entry.flags & (FI_REMOTE_WRITE | FI_RMA)) != 0;
-  if (immediate) on_immediate(entry.data);
+  if (immediate) on_immediate(entry);
   if (immediate || !on_message(request, entry.len))
     rail.return_bounce_buffer(request);
   else

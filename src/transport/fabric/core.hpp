@@ -34,6 +34,10 @@ class Core {
   const base::Settings& settings() const { return settings_; }
   bool rma() const { return address_.rma; }
   std::size_t eager_bytes() const { return eager_bytes_; }
+  // SendPipe::told_length() of a connection with that eager threshold.
+  std::size_t told_length(std::size_t eager_bytes) const {
+    return rma() && !tells_written_length_ ? eager_bytes : SendPipe::kEveryLength;
+  }
   std::span<const std::unique_ptr<Rail>> rails() const { return rails_; }
   Rail& rail(int index) const { return *rails_[static_cast<std::size_t>(index)]; }
 
@@ -86,7 +90,7 @@ class Core {
   void poll(Rail& rail);
   void on_completion(Rail& rail, const fi_cq_data_entry& entry);
   void on_failure(Rail& rail, const Rail::Failure& failure);
-  void on_immediate(std::uint64_t data);
+  void on_immediate(const fi_cq_data_entry& entry);
   bool on_message(Request& bounce, std::size_t bytes);
   bool on_hello(const Header& header, const std::byte* payload);
   void step_closing();
@@ -138,6 +142,7 @@ class Core {
   bool again_means_lost_;
   bool failover_;
   std::size_t eager_bytes_;
+  bool tells_written_length_;
   std::size_t probe_bytes_;
   ProcessAddress address_;
   std::vector<std::unique_ptr<Rail>> rails_;  // first: closed last

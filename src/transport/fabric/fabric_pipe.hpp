@@ -29,6 +29,7 @@ class FabricSendPipe final : public SendPipe {
   bool flushed() override;
   bool sends_in_place(std::size_t bytes) const override { return !connection_.is_eager(bytes); }
   std::size_t slot_bytes() const override { return options_.slot_bytes; }
+  std::size_t told_length() const override { return connection_.told_length(); }
 
  private:
   void check_size(std::size_t bytes) const;
@@ -50,6 +51,7 @@ class FabricReceivePipe final : public ReceivePipe {
   const std::byte* peek(std::size_t bytes) override;
   void release() override;
   std::size_t slot_bytes() const override { return options_.slot_bytes; }
+  std::size_t told_length() const override { return connection_.told_length(); }
 
  private:
   void post();

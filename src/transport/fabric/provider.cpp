@@ -58,6 +58,9 @@ bool is_over_tcp(std::string_view name) {
 // Whose completions of sends and writes mean that the target has them without asking.
 bool means_delivered(std::string_view name) { return name == "efa"; }
 
+// Others leave the length of the target's completion 0 (measured with 1.17).
+bool tells_written_length(std::string_view name) { return name == "efa" || name == "sockets"; }
+
 // rxm of libfabric 1.17 goes on using connections of an endpoint that was closed with operations
 // under way (seen as faults in fi_cq_read of the same and of the other end). What listens for TCP
 // itself leaves connection requests in the domain that point to the endpoint (seen as a fault in
@@ -273,6 +276,7 @@ ChosenProvider choose_provider(const base::Settings& settings,
                           .rma = found->second.path == Path::rma,
                           .again_means_lost = is_over_tcp(name),
                           .must_ask_for_delivery = !means_delivered(name),
+                          .tells_written_length = tells_written_length(name),
                           .reopen = how_to_reopen(name),
                           .adapters = {}};
     std::vector<Candidate> usable = candidates(found->second, allowed_interfaces);

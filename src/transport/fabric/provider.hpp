@@ -40,6 +40,8 @@ struct ChosenProvider {
   bool again_means_lost;
   // Whether FI_DELIVERY_COMPLETE makes a difference.
   bool must_ask_for_delivery;
+  // Whether the target's completion of an RDMA write says how many bytes it wrote.
+  bool tells_written_length;
   // What a rail that failed needs. Workarounds: a new domain where an old one remembers endpoints
   // that it had; nothing where that crashes, so that the rail stays lost, and its connections.
   enum class Reopen { endpoint, domain, never };

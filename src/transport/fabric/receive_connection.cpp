@@ -82,10 +82,10 @@ const std::byte* ReceiveConnection::peek(std::size_t bytes) {
     return nullptr;
   }
   went_on();
-  if (arrival->sent && arrival->bytes != bytes)
+  if (arrival->bytes != 0 && arrival->bytes != bytes)
     base::fail(heddleRemoteError, "{}: message {} has {} bytes at the sender, {} here", label(),
                arrivals_.next(), arrival->bytes, bytes);
-  if (!arrival->sent && core_.rma() && bytes <= shape_.eager_bytes)
+  if (arrival->bytes == 0 && bytes <= shape_.eager_bytes)
     base::fail(heddleRemoteError, "{}: message {} has over {} bytes at the sender, {} here",
                label(), arrivals_.next(), shape_.eager_bytes, bytes);
   return arrival->data != nullptr ? arrival->data
@@ -135,8 +135,8 @@ bool ReceiveConnection::on_message(const Header& header, std::byte* payload, Req
   }
 }
 
-bool ReceiveConnection::on_immediate(const Immediate& immediate) {
-  return arrivals_.stripe(immediate);
+bool ReceiveConnection::on_immediate(const Immediate& immediate, std::size_t bytes) {
+  return arrivals_.stripe(immediate, bytes);
 }
 
 void ReceiveConnection::retire(Area memory) {

@@ -18,9 +18,8 @@ class Arrivals {
     std::uint32_t stripes_seen = 0;  // one bit each
     std::uint32_t stripes = 0;       // 0: nothing yet
     bool whole = false;
-    bool sent = false;          // came as one message (eager or tagged), so its length is known
-    std::size_t bytes = 0;      // then: its length
-    std::byte* data = nullptr;  // then: where it lies; null: in the posted buffer
+    std::size_t bytes = 0;      // its length; 0: not told
+    std::byte* data = nullptr;  // where it lies; null: in the posted buffer
     std::uint64_t cookie = 0;   // the caller's
   };
 
@@ -36,9 +35,9 @@ class Arrivals {
   Arrival* front() { return at(next_).whole ? &at(next_) : nullptr; }
   void pop() { at(next_++) = {}; }
 
-  // One stripe of the message whose sequence ends in these 8 bits. False: none that is expected, or
-  // a duplicate.
-  bool stripe(const Immediate& immediate) {
+  // One stripe, of `bytes` where that is told and 0 elsewhere, of the message whose sequence ends
+  // in these 8 bits. False: none that is expected, or a duplicate.
+  bool stripe(const Immediate& immediate, std::size_t bytes) {
     const std::uint64_t sequence =
         next_ + static_cast<std::uint8_t>(immediate.sequence - static_cast<std::uint8_t>(next_));
     if (!expects(sequence) || immediate.stripe >= immediate.stripes) return false;
@@ -48,6 +47,7 @@ class Arrivals {
     if (arrival.stripes != 0 && arrival.stripes != immediate.stripes) return false;
     arrival.stripes = immediate.stripes;
     arrival.stripes_seen |= bit;
+    arrival.bytes += bytes;
     if (std::popcount(arrival.stripes_seen) == static_cast<int>(arrival.stripes)) {
       arrival.whole = true;
       ++arrived_;
@@ -58,7 +58,7 @@ class Arrivals {
   // A message that came whole. False: none that is expected, or a duplicate.
   bool message(std::uint64_t sequence, std::byte* data, std::size_t bytes, std::uint64_t cookie) {
     if (!expects(sequence) || at(sequence).stripes != 0) return false;
-    at(sequence) = {0, 0, true, true, bytes, data, cookie};
+    at(sequence) = {0, 0, true, bytes, data, cookie};
     ++arrived_;
     return true;
   }

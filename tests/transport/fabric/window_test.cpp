@@ -44,7 +44,8 @@ TEST_CASE("messages come out in order whatever the order of arrival") {
         if (e.stripes == 0)
           CHECK(arrivals.message(e.sequence, nullptr, 7, e.sequence));
         else
-          CHECK(arrivals.stripe({1, static_cast<std::uint8_t>(e.sequence), e.stripe, e.stripes}));
+          CHECK(
+              arrivals.stripe({1, static_cast<std::uint8_t>(e.sequence), e.stripe, e.stripes}, 0));
         --missing[e.sequence - first];
         while (arrivals.front() != nullptr) {
           REQUIRE(read < first + slots);
@@ -61,17 +62,17 @@ TEST_CASE("messages come out in order whatever the order of arrival") {
 
 TEST_CASE("duplicates and strays do not count") {
   Arrivals arrivals(4);
-  CHECK(arrivals.stripe({1, 0, 0, 2}));
-  CHECK_FALSE(arrivals.stripe({1, 0, 0, 2}));       // again
-  CHECK_FALSE(arrivals.stripe({1, 0, 1, 3}));       // other number of stripes
-  CHECK_FALSE(arrivals.stripe({1, 0, 2, 2}));       // no such stripe
-  CHECK_FALSE(arrivals.stripe({1, 4, 0, 1}));       // beyond the window
-  CHECK_FALSE(arrivals.stripe({1, 255, 0, 1}));     // before it
+  CHECK(arrivals.stripe({1, 0, 0, 2}, 0));
+  CHECK_FALSE(arrivals.stripe({1, 0, 0, 2}, 0));    // again
+  CHECK_FALSE(arrivals.stripe({1, 0, 1, 3}, 0));    // other number of stripes
+  CHECK_FALSE(arrivals.stripe({1, 0, 2, 2}, 0));    // no such stripe
+  CHECK_FALSE(arrivals.stripe({1, 4, 0, 1}, 0));    // beyond the window
+  CHECK_FALSE(arrivals.stripe({1, 255, 0, 1}, 0));  // before it
   CHECK_FALSE(arrivals.message(0, nullptr, 1, 0));  // half here as stripes
   CHECK(arrivals.front() == nullptr);
-  CHECK(arrivals.stripe({1, 0, 1, 2}));
+  CHECK(arrivals.stripe({1, 0, 1, 2}, 0));
   CHECK(arrivals.front() != nullptr);
-  CHECK_FALSE(arrivals.stripe({1, 0, 1, 2}));
+  CHECK_FALSE(arrivals.stripe({1, 0, 1, 2}, 0));
   CHECK(arrivals.message(3, nullptr, 1, 0));
   CHECK_FALSE(arrivals.message(3, nullptr, 1, 0));
   CHECK_FALSE(arrivals.message(4, nullptr, 1, 0));

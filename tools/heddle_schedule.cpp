@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "collectives/schedule_json.hpp"
 #include "collectives/select.hpp"
 #include "collectives/text.hpp"
@@ -23,14 +25,19 @@ struct Request {
   bool json = false;
 };
 
+std::string counted(int count, std::string_view what) {
+  return base::counted(static_cast<std::size_t>(count), what);
+}
+
 int check(const Request& request) {
   const auto schedule = collectives::load_schedule(request.file, request.slots);
   std::size_t moves = 0;
   for (const auto& lanes : schedule.lanes)
     for (const auto& lane : lanes) moves += lane.size();
-  fmt::print("{}: right: {} among {} ranks, {} channels, {} pieces, {} moves, {} slots needed\n",
-             request.file, base::name_of(schedule.shape.collective), schedule.shape.ranks,
-             schedule.shape.channels, schedule.pieces, moves, collectives::slots_needed(schedule));
+  fmt::print("{}: right: {} among {}, {}, {}, {}, {} needed\n", request.file,
+             base::name_of(schedule.shape.collective), counted(schedule.shape.ranks, "rank"),
+             counted(schedule.shape.channels, "channel"), counted(schedule.pieces, "piece"),
+             base::counted(moves, "move"), counted(collectives::slots_needed(schedule), "slot"));
   return 0;
 }
 

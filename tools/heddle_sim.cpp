@@ -41,7 +41,6 @@ void run(const tools::SimOptions& options) {
     tools::sim_scaling(machine, options, print);
     return;
   }
-  if (!options.json) print(tools::sim_preamble(machine, options) + tools::sim_header());
   std::vector<tools::SimRow> rows;
   simulator::Trace trace;
   const auto sizes = tools::sim_sizes(options);
@@ -49,7 +48,10 @@ void run(const tools::SimOptions& options) {
     const bool traced = !options.trace.empty() && bytes == sizes.back();
     rows.push_back(
         tools::sim_row(machine, options, options.adapters, bytes, traced ? &trace : nullptr));
-    if (!options.json) print(tools::sim_row_text(rows.back()));
+    if (options.json) continue;
+    // The first row refuses what cannot be simulated, so that the head waits for it.
+    if (rows.size() == 1) print(tools::sim_preamble(machine, options) + tools::sim_header());
+    print(tools::sim_row_text(rows.back()));
   }
   if (!options.trace.empty()) write_trace(options.trace, trace, machine);
   print(options.json ? tools::sim_json(machine, options, rows) : tools::sim_footer(options, rows));
@@ -57,36 +59,41 @@ void run(const tools::SimOptions& options) {
 
 void add_flags(CLI::App& app, tools::SimOptions& options) {
   app.add_option("collective", options.collective,
-                 "all_reduce, all_gather, reduce_scatter, broadcast, reduce, gather, scatter or "
-                 "all_to_all")
+                 "all-reduce, all-gather, reduce-scatter, broadcast, reduce, gather, scatter or "
+                 "all-to-all (\"_\" counts as \"-\")")
       ->required();
   app.add_option("--machine", options.machine_name,
                  "a machine file, or p3.8xlarge, p4d.24xlarge, p5.48xlarge, trn1.32xlarge or "
                  "trn1n.32xlarge")
       ->required();
-  app.add_option("--hosts", options.hosts, "hosts (the machine file's)")
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--adapters", options.adapters,
-                 "adapters that the job is given on each host (all); 0: the host network")
-      ->check(CLI::Range(0, 1024));
+  auto* hosts = app.add_option("--hosts", options.hosts, "hosts (the machine file's)")
+                    ->check(CLI::Range(1, 1 << 20));
+  auto* adapters =
+      app.add_option("--adapters", options.adapters,
+                     "adapters that the job is given on each host (all); 0: the host network")
+          ->check(CLI::Range(0, 1024));
   app.add_option("--algorithm", options.algorithm, "instead of the software's choice");
   app.add_option("--channels", options.channels, "instead of the software's choice")
       ->check(CLI::Range(1, 1024));
   app.add_option("-b,--minbytes", options.min_bytes, "smallest size (8)")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(tools::kLeastBytes, tools::kMostBytes));
   app.add_option("-e,--maxbytes", options.max_bytes, "largest size (1G)")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(tools::kLeastBytes, tools::kMostBytes));
   app.add_option("-f,--stepfactor", options.factor, "from one size to the next, as a factor (2)")
       ->check(CLI::Range(2, 1 << 20));
-  app.add_option(
+  auto* trace = app.add_option(
       "--trace", options.trace,
       "write what every rank and rail did in the last row there, for Chrome or Perfetto");
-  app.add_flag("--json", options.json, "print JSON");
-  app.add_flag("--compare", options.compare,
-               "print average and maximum bus bandwidth with 4, 1 and 0 adapters");
-  app.add_flag(
+  auto* json = app.add_flag("--json", options.json, "print the table as JSON");
+  auto* compare = app.add_flag("--compare", options.compare,
+                               "print average and maximum bus bandwidth with 4, 1 and 0 adapters");
+  auto* scaling = app.add_flag(
       "--scaling", options.scaling,
       "print ring, tree and hierarchical at the largest size, from one host to 16384 ranks");
+  compare->excludes(json, trace, adapters, scaling);
+  scaling->excludes(json, trace, hosts);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "topology/machine_json.hpp"
 
 namespace heddle::tools {
@@ -20,8 +21,40 @@ topology::Machine sim_machine(const SimOptions& options) {
   topology::Machine machine = topology::load_machine(options.machine_name);
   if (options.hosts > 0) machine.hosts = options.hosts;
   topology::check(machine);
+  const double ranks = 1.0 * machine.hosts * machine.ranks_per_host;
+  if (ranks > kMostRanks)
+    base::fail(heddleInvalidArgument,
+               "hosts: {} hosts of {} ranks are {:.0f} ranks; allowed are up to {}", machine.hosts,
+               machine.ranks_per_host, ranks, kMostRanks);
   return machine;
 }
+
+namespace {
+
+// Of a round, on all ranks. The root of a star has more moves than the others, so that it counts
+// for itself.
+double moves_of_round(const collectives::Algorithm& algorithm, const collectives::Shape& shape) {
+  const auto moves = [&](int rank) {
+    return static_cast<double>(algorithm.lane(shape, rank, 0).size());
+  };
+  double most = 0;
+  for (const int rank : {1, shape.ranks / 2, shape.ranks - 1})
+    if (rank > 0 && rank < shape.ranks) most = std::max(most, moves(rank));
+  return (moves(0) + most * (shape.ranks - 1)) * shape.channels;
+}
+
+void check_moves(const simulator::Chosen& chosen) {
+  const double moves = moves_of_round(*chosen.algorithm, chosen.shape);
+  if (moves <= kMostMovesOfRound) return;
+  base::fail(heddleInvalidArgument,
+             "{} among {} ranks on {} has about {:.1e} moves; allowed are up to {:.0e}: take fewer "
+             "--hosts or --channels, or another --algorithm",
+             chosen.algorithm->name, chosen.shape.ranks,
+             base::counted(static_cast<std::size_t>(chosen.shape.channels), "channel"), moves,
+             kMostMovesOfRound);
+}
+
+}  // namespace
 
 double bus_factor(base::Collective collective, int ranks) {
   const double part = 1.0 * (ranks - 1) / ranks;
@@ -44,6 +77,7 @@ SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int 
                                            .ranks = ranks,
                                            .algorithm = options.algorithm,
                                            .channels = options.channels});
+  check_moves(row.chosen);
   const auto blocks = static_cast<std::size_t>(
       std::max(base::input_blocks(collective, ranks), base::output_blocks(collective, ranks)));
   // As the benchmarks: blocks of one of several are multiples of 16 bytes.
@@ -62,10 +96,12 @@ SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int 
 }
 
 std::vector<std::size_t> sim_sizes(const SimOptions& options) {
+  if (options.min_bytes > options.max_bytes)
+    base::fail(heddleInvalidArgument, "-b {} is larger than -e {}; allowed is up to it",
+               options.min_bytes, options.max_bytes);
   std::vector<std::size_t> sizes;
   for (std::size_t size = options.min_bytes; size <= options.max_bytes;) {
     sizes.push_back(size);
-    if (size > (std::size_t{1} << 60) / static_cast<std::size_t>(options.factor)) break;
     size *= static_cast<std::size_t>(options.factor);
   }
   return sizes;

@@ -13,6 +13,13 @@
 
 namespace heddle::tools {
 
+// Sizes that may be asked for: from one float up to what takes minutes.
+inline constexpr std::size_t kLeastBytes = 4, kMostBytes = std::size_t{1} << 36;
+// What one simulation may have: the ranks, and the moves of a round, of which each takes about 32
+// bytes of memory.
+inline constexpr int kMostRanks = 1 << 17;
+inline constexpr double kMostMovesOfRound = 2e8;
+
 struct SimOptions {
   std::string collective = "all_reduce";
   std::string machine_name;
@@ -36,13 +43,15 @@ struct SimRow {
 };
 
 base::Collective sim_collective(const SimOptions& options);
+// Fails with heddleInvalidArgument for more than kMostRanks.
 topology::Machine sim_machine(const SimOptions& options);
 // nccl-tests' factor from algorithm to bus bandwidth.
 double bus_factor(base::Collective collective, int ranks);
 
-// Fails as choose() and simulate() do.
+// Fails as choose() and simulate() do, and for more than kMostMovesOfRound.
 SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int adapters,
                std::size_t bytes, simulator::Trace* trace = nullptr);
+// Fails with heddleInvalidArgument when the smallest size is larger than the largest.
 std::vector<std::size_t> sim_sizes(const SimOptions& options);
 double mean_busbw(const std::vector<SimRow>& rows);
 double max_busbw(const std::vector<SimRow>& rows);

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "collectives/rounds.hpp"
+#include "collectives/select.hpp"
 
 namespace heddle::tools {
 namespace {
@@ -24,6 +26,9 @@ class Curve {
   Curve(std::string algorithm, const SimOptions& options)
       : algorithm_(std::move(algorithm)), options_(options) {
     options_.algorithm = algorithm_;
+    if (collectives::algorithm_named(algorithm_) == nullptr)
+      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
+                 algorithm_, collectives::known_algorithms());
   }
 
   const std::string& algorithm() const { return algorithm_; }
@@ -33,8 +38,6 @@ class Curve {
     machine.hosts = hosts;
     const int ranks = machine.ranks();
     const auto* algorithm = collectives::algorithm_named(algorithm_);
-    if (algorithm == nullptr)
-      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known", algorithm_);
     const collectives::Shape shape{.collective = sim_collective(options_),
                                    .ranks = ranks,
                                    .channels = options_.channels,
@@ -115,10 +118,11 @@ void sim_scaling(const topology::Machine& machine, const SimOptions& options,
   std::string units;
   for (std::size_t i = 0; i < curves.size(); ++i) units += "     time(us)   GB/s*";
   print(
-      fmt::format("# SIMULATED, nothing here was measured: {} of {} bytes on hosts of {}, {} "
-                  "channel{}\n# {:>7}  {:>7}{}\n# {:>7}  {:>7}{}   *bus bandwidth\n",
-                  options.collective, options.max_bytes, machine.name, fixed.channels,
-                  fixed.channels == 1 ? "" : "s", "ranks", "hosts", heads, "", "", units));
+      fmt::format("# SIMULATED, nothing here was measured: {} of {} bytes on hosts of {}, {}"
+                  "\n# {:>7}  {:>7}{}\n# {:>7}  {:>7}{}   *bus bandwidth\n",
+                  base::name_of(sim_collective(options)), options.max_bytes, machine.name,
+                  base::counted(static_cast<std::size_t>(fixed.channels), "channel"), "ranks",
+                  "hosts", heads, "", "", units));
   for (int hosts = 1; hosts * machine.ranks_per_host <= kMostScalingRanks; hosts *= 2) {
     std::string line = fmt::format("{:>9}  {:>7}", hosts * machine.ranks_per_host, hosts);
     for (Curve& curve : curves) line += "  " + curve.cell(machine, hosts);

@@ -5,10 +5,15 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "heddle/version.h"
 
 namespace heddle::tools {
 namespace {
+
+std::string counted(int count, std::string_view what) {
+  return base::counted(static_cast<std::size_t>(count), what);
+}
 
 // Two decimals if they fit the width, else one, else none: as the benchmarks print.
 std::string number(double value, int width) {
@@ -59,12 +64,13 @@ std::string percent(double simulated, double measured) {
 std::string sim_preamble(const topology::Machine& machine, const SimOptions& options) {
   return fmt::format(
       "# heddle-sim version {}.{}.{}: SIMULATED, nothing here was measured\n"
-      "# Collective: {}, machine {}: {} hosts x {} ranks, {}\n"
+      "# Collective: {}, machine {}: {} x {}, {}\n"
       "# Software modelled: {}; {} slots of {} bytes a pipe\n"
       "# In-place is simulated as out-of-place; nothing is computed, so #wrong is N/A\n#\n",
       HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH, base::name_of(sim_collective(options)),
-      machine.name, machine.hosts, machine.ranks_per_host, network_text(machine, options.adapters),
-      machine.software.name, machine.software.slots, machine.software.slot_bytes);
+      machine.name, counted(machine.hosts, "host"), counted(machine.ranks_per_host, "rank"),
+      network_text(machine, options.adapters), machine.software.name, machine.software.slots,
+      machine.software.slot_bytes);
 }
 
 std::string sim_header() {
@@ -95,10 +101,10 @@ std::string sim_footer(const SimOptions& options, const std::vector<SimRow>& row
   std::set<std::string> told;
   for (const SimRow& row : rows)
     if (told.insert(row.chosen.why).second)
-      text += fmt::format("# from {} B: {} on {} channel{} ({})\n", row.bytes,
-                          row.chosen.algorithm->name, row.chosen.shape.channels,
-                          row.chosen.shape.channels == 1 ? "" : "s", row.chosen.why);
-  return text + fmt::format("#\n# Simulation of {} concluded\n", options.collective);
+      text += fmt::format("# from {} B: {} on {} ({})\n", row.bytes, row.chosen.algorithm->name,
+                          counted(row.chosen.shape.channels, "channel"), row.chosen.why);
+  return text +
+         fmt::format("#\n# Simulation of {} concluded\n", base::name_of(sim_collective(options)));
 }
 
 std::string sim_json(const topology::Machine& machine, const SimOptions& options,
@@ -129,11 +135,12 @@ std::string sim_json(const topology::Machine& machine, const SimOptions& options
 
 std::string sim_compare(const topology::Machine& machine, const SimOptions& options) {
   std::string text = fmt::format(
-      "# SIMULATED, nothing here was measured: {} on {} hosts of {}, bus bandwidth in GB/s over "
+      "# SIMULATED, nothing here was measured: {} on {} of {}, bus bandwidth in GB/s over "
       "the "
       "sizes {} to {}\n"
       "# adapters  simulated avg  simulated max  published avg  published max  avg off  max off\n",
-      options.collective, machine.hosts, machine.name, options.min_bytes, options.max_bytes);
+      base::name_of(sim_collective(options)), counted(machine.hosts, "host"), machine.name,
+      options.min_bytes, options.max_bytes);
   const std::set<int, std::greater<>> counts = {std::min(machine.adapters.count, 4),
                                                 std::min(machine.adapters.count, 1), 0};
   for (const int adapters : counts) {

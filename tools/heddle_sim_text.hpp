@@ -15,8 +15,8 @@ std::string sim_footer(const SimOptions& options, const std::vector<SimRow>& row
 std::string sim_json(const topology::Machine& machine, const SimOptions& options,
                      const std::vector<SimRow>& rows);
 
-// The three rows of adapters 0, 1 and 4 (or as many as there are), with what was published of the
-// same job where it was.
+// The three rows of adapters 4, 1 and 0, as they were published (or as many as there are), with
+// what was published of the same job where it was.
 std::string sim_compare(const topology::Machine& machine, const SimOptions& options);
 
 }  // namespace heddle::tools

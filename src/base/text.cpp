@@ -6,6 +6,10 @@
 
 namespace heddle::base {
 
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string to_hex(std::string_view bytes) {
   std::string hex;
   for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));

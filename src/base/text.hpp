@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ bool parse_number(std::string_view text, Number& value, int base = 10) {
   value = parsed;
   return true;
 }
+
+// "1 channel", "2 channels".
+std::string counted(std::size_t count, std::string_view what);
 
 // Lower case.
 std::string to_hex(std::string_view bytes);

@@ -1,5 +1,6 @@
 #include "collectives/schedule.hpp"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -19,8 +20,10 @@ std::span<const Algorithm> algorithms() {
 }
 
 const Algorithm* algorithm_named(std::string_view name) {
+  const auto same = [](char known, char given) { return known == (given == '_' ? '-' : given); };
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.name == name) return &algorithm;
+    if (std::equal(algorithm.name.begin(), algorithm.name.end(), name.begin(), name.end(), same))
+      return &algorithm;
   return nullptr;
 }
 

@@ -88,7 +88,7 @@ inline bool can_do(const Algorithm& algorithm, const Shape& shape) {
 
 // All algorithms, in the order of preference for ties.
 std::span<const Algorithm> algorithms();
-// Null when there is none of that name.
+// Null when there is none of that name; "_" counts as "-".
 const Algorithm* algorithm_named(std::string_view name);
 
 }  // namespace heddle::collectives

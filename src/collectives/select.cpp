@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "collectives/rounds.hpp"
 
 namespace heddle::collectives {
@@ -108,9 +109,9 @@ std::string row_text(const SelectionRow& row) {
   const std::string ranks = row.max_ranks == kMany
                                 ? fmt::format("{} or more", row.min_ranks)
                                 : fmt::format("{} to {}", row.min_ranks, row.max_ranks);
-  return fmt::format("{}, {}, {} ranks, {}: {} on {} {}", base::name_of(row.collective),
+  return fmt::format("{}, {}, {} ranks, {}: {} on {}", base::name_of(row.collective),
                      name_of(row.reach), ranks, bytes_text(row.up_to_bytes), row.algorithm,
-                     row.channels, row.channels == 1 ? "channel" : "channels");
+                     base::counted(static_cast<std::size_t>(row.channels), "channel"));
 }
 
 bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
@@ -138,8 +139,9 @@ const SelectionRow& fitting_row(const SelectionRequest& request) {
 }  // namespace
 
 std::string known_algorithms() {
-  std::string names = "auto";
-  for (const Algorithm& algorithm : algorithms()) names += fmt::format(", {}", algorithm.name);
+  std::string names;
+  for (const Algorithm& algorithm : algorithms())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", algorithm.name);
   return names;
 }
 
@@ -160,7 +162,7 @@ Selection choose(const SelectionRequest& request) {
   if (!request.forced_algorithm.empty() && request.forced_algorithm != "auto") {
     const Algorithm* forced = algorithm_named(request.forced_algorithm);
     if (forced == nullptr)
-      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
+      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are auto, {}",
                  request.forced_algorithm, known_algorithms());
     if (usable(*forced, request)) {
       selection.algorithm = forced;

@@ -58,7 +58,7 @@ struct Selection {
   bool force_refused = false;
 };
 
-// "auto, ring, ...": what may be forced.
+// "ring, tree, ...". What may be forced is one of these, or "auto".
 std::string known_algorithms();
 
 // Every rank must ask the same. A forced name that no algorithm has, or forced channels below 0,

@@ -88,7 +88,7 @@ base::Settings read_settings(std::string_view overrides) {
   base::Settings settings = base::load_settings(environ, overrides, warnings);
   base::configure_log(settings.log, settings.log_file);
   if (settings.algo != "auto" && collectives::algorithm_named(settings.algo) == nullptr)
-    base::fail(heddleInvalidArgument, "HEDDLE_ALGO={}: allowed is {}", settings.algo,
+    base::fail(heddleInvalidArgument, "HEDDLE_ALGO={}: allowed is auto, {}", settings.algo,
                collectives::known_algorithms());
   log_version();
   warn_once(warnings);

@@ -64,13 +64,9 @@ Chosen choose(const topology::Machine& machine, const Request& request) {
   }
   if (request.algorithm.empty()) return chosen;
   chosen.algorithm = collectives::algorithm_named(request.algorithm);
-  if (chosen.algorithm == nullptr) {
-    std::string known;
-    for (const auto& algorithm : collectives::algorithms())
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", algorithm.name);
+  if (chosen.algorithm == nullptr)
     base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
-               request.algorithm, known);
-  }
+               request.algorithm, collectives::known_algorithms());
   if (!can_do(*chosen.algorithm, chosen.shape))
     base::fail(heddleInvalidArgument, "algorithm: {} has no {} of {} ranks, {} a host",
                request.algorithm, base::name_of(request.collective), request.ranks,

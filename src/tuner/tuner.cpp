@@ -39,7 +39,7 @@ Tuner::Tuner(std::optional<topology::Machine> machine) : machine_(std::move(mach
 
 const topology::Tuned* Tuner::measured(const Request& request) const {
   for (const topology::Tuned& tuned : machine_->software.tuned) {
-    if (tuned.collective != base::name_of(request.selection.collective) ||
+    if (base::collective_named(tuned.collective) != request.selection.collective ||
         tuned.hosts != request.hosts || tuned.ranks != request.selection.ranks ||
         request.selection.bytes > tuned.up_to_bytes)
       continue;

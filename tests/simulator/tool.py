@@ -8,12 +8,13 @@ import sys
 import tempfile
 
 PROGRAM = sys.argv[1]
-P4D = ["all_reduce", "--machine", "p4d.24xlarge", "--hosts", "2"]
+P4D = ["all-reduce", "--machine", "p4d.24xlarge", "--hosts", "2"]
+SMALL = ["-b", "8", "-e", "1M", "-f", "2"]
 failures = []
 
 
 def run(*arguments):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
 
 
 def expect(what, condition):
@@ -26,23 +27,25 @@ def rows(text):
 
 
 def table():
-    result = run(*P4D, "--adapters", "4")
+    result = run(*P4D, "--adapters", "4", *SMALL)
     found = rows(result.stdout)
     expect("exit status of the table", result.returncode == 0)
-    expect("28 rows", len(found) == 28)
-    expect("sizes 8 to 1 GiB", [int(row[0]) for row in found] == [8 << i for i in range(28)])
+    expect("sizes 8 to 1 MiB", [int(row[0]) for row in found] == [8 << i for i in range(18)])
     expect("13 columns, as the benchmarks print", all(len(row) == 13 for row in found))
     heads = [line for line in result.stdout.splitlines() if line.startswith("#")]
     expect("marked simulated in its head", "SIMULATED" in heads[0] and "simulated" in heads[5])
     expect("the average is marked", any("Avg bus" in h and "simulated" in h for h in heads))
-    again = run(*P4D, "--adapters", "4")
-    expect("the same again", again.stdout == result.stdout)
+    again = run("all_reduce", *P4D[1:], "--adapters", "4", *SMALL)
+    expect("the same again, by the other spelling", again.stdout == result.stdout)
 
 
 def summary():
-    result = run(*P4D, "--compare")
-    expect("three rows, by adapters", [row[0] for row in rows(result.stdout)] == ["4", "1", "0"])
-    expect("published beside simulated", all(len(row) == 7 for row in rows(result.stdout)))
+    result = run(*P4D, "--compare", *SMALL)
+    found = rows(result.stdout)
+    expect("three rows, as published", [row[0] for row in found] == ["4", "1", "0"])
+    expect("nothing published of other sizes", all(row[3:] == ["-"] * 4 for row in found))
+    one = run(*P4D, "--compare", *SMALL, "--channels", "1", "--algorithm", "halving_doubling")
+    expect("algorithms by either spelling", one.returncode == 0)
 
 
 def machine_readable(folder):
@@ -83,8 +86,8 @@ def other_collectives():
 
 
 def scaling():
-    result = run("all_reduce", "--machine", "p4d.24xlarge", "--scaling", "-e", "64K",
-                 "--algorithm", "hierarchical", "--channels", "1")
+    result = run("all_reduce", "--machine", "p4d.24xlarge", "--scaling", "-e", "4K",
+                 "--algorithm", "tree", "--channels", "1")
     ranks = [int(row[0]) for row in rows(result.stdout)]
     expect("8 to 16384 ranks", ranks == [8 << i for i in range(12)])
     expect("marked simulated", "SIMULATED" in result.stdout)
@@ -93,19 +96,32 @@ def scaling():
 def wrong(folder):
     broken = folder / "broken.json"
     broken.write_text('{"name": "x",\n "ranks_per_host": 1,\n "rank": {},\n "inner": 5}\n')
+    machine = ("all-reduce", "--machine", "p4d.24xlarge")
     cases = {
-        ("all_reduce", "--machine", "p9"): "p4d.24xlarge",
-        ("all_reduce", "--machine", str(broken)): "broken.json:",
-        ("all_reduced", "--machine", "p4d.24xlarge"): "all-reduce",
+        ("all-reduce", "--machine", "p9"): "p4d.24xlarge",
+        ("all-reduce", "--machine", str(broken)): "broken.json:",
+        ("all-reduced", "--machine", "p4d.24xlarge"): "all-reduce",
         (*P4D, "--algorithm", "rnig"): "ring",
+        (*machine, "--algorithm", "rnig", "--scaling"): "ring",
+        (*P4D, "--algorithm", "pairwise"): "has no all-reduce",
         (*P4D, "--adapters", "5"): "has 4",
-        ("all_reduce", "--machine", "p3.8xlarge", "--adapters", "0"): "host_network",
+        ("all-reduce", "--machine", "p3.8xlarge", "--adapters", "0"): "host_network",
         (*P4D, "--trace", str(folder), "-e", "8"): "cannot write",
+        (*P4D, "-b", "0"): "minbytes",
+        (*P4D, "-b", "1E"): "minbytes",
+        (*P4D, "-e", "1E"): "maxbytes",
+        (*P4D, "-b", "1M", "-e", "8"): "larger than -e",
+        (*P4D, "--compare", "--json"): "excludes",
+        (*machine, "--compare", "--scaling"): "excludes",
+        (*machine, "--scaling", "--json"): "excludes",
+        (*machine, "--hosts", "1000000"): "allowed are up to 131072",
+        (*machine, "--hosts", "10000", "--algorithm", "ring"): "allowed are up to 2e+08",
     }
     for arguments, told in cases.items():
         result = run(*arguments)
         expect(f"{arguments} fails and says {told}",
                result.returncode != 0 and told in result.stderr)
+        expect(f"{arguments} prints nothing else", result.stdout == "" or "-e" in arguments)
     expect("help", run("--help").returncode == 0 and "--scaling" in run("--help").stdout)
 
 

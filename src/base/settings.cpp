@@ -34,6 +34,21 @@ bool parse_size_in(std::string_view text, std::size_t low, std::size_t high, std
   return true;
 }
 
+// A number from 1, or words between commas, each once.
+bool is_rails(std::string_view text) {
+  if (text.find_first_not_of("0123456789") == text.npos)
+    return text.find_first_not_of('0') != text.npos;
+  std::vector<std::string_view> names;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    names.push_back(text.substr(from, comma - from));
+    from = comma + 1;
+    if (names.back().empty() || std::count(names.begin(), names.end(), names.back()) > 1)
+      return false;
+  }
+  return true;
+}
+
 constexpr std::array<std::string_view, 6> kLogLevels = {"none", "error", "warn",
                                                         "info", "debug", "trace"};
 constexpr std::size_t kKi = 1024;
@@ -69,9 +84,9 @@ const SettingRow kTable[] = {
      "Network interfaces that ranks may use, for bootstrap and data.",
      [](Settings& s, std::string_view text) { return s.iface = text, true; },
      [](const Settings& s) { return s.iface; }},
-    {"HEDDLE_RAILS", "all, a number from 1, or comma-separated names of adapters",
+    {"HEDDLE_RAILS", "all, a number from 1, or comma-separated names of adapters, each once",
      "Adapters that carry data: all that are found, the first so many in rail order, or these.",
-     [](Settings& s, std::string_view text) { return s.rails = text, text != "0"; },
+     [](Settings& s, std::string_view text) { return s.rails = text, is_rails(text); },
      [](const Settings& s) { return s.rails; }},
     {"HEDDLE_RAIL_TIMEOUT", "0.05 to 1000000 seconds",
      "An adapter that delivers nothing for so long while others to the same process do is given up "

@@ -1,9 +1,11 @@
 #include "communicator/planner.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "collectives/rounds.hpp"
 #include "collectives/select.hpp"
 
@@ -88,7 +90,9 @@ tuner::Pick Planner::pick(const Call& call, std::size_t bytes) {
 Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
   if (scheduled(call)) return run_schedule(call);
   const tuner::Pick choice = pick(call, bytes);
-  if (choice.force_refused && options_.rank == 0) base::log_warn("HEDDLE_ALGO: {}", choice.why);
+  bool& told = refusal_told_[static_cast<std::size_t>(call.collective)];
+  if (choice.force_refused && options_.rank == 0 && !std::exchange(told, true))
+    base::log_warn("HEDDLE_ALGO: {}", choice.why);
   const collectives::Shape shape{call.collective, options_.ranks, choice.channels, call.root,
                                  options_.ranks_per_host};
   for (const auto& known : prepared_)
@@ -96,9 +100,10 @@ Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
         known->plan.slot_bytes() == choice.chunk_bytes)
       return *known;
   if (options_.rank == 0)
-    base::log_info("{} of {} bytes among {} ranks: {} on {} channels in chunks up to {} bytes ({})",
+    base::log_info("{} of {} bytes among {} ranks: {} on {} in chunks up to {} bytes ({})",
                    base::name_of(call.collective), bytes, options_.ranks, choice.algorithm->name,
-                   choice.channels, choice.chunk_bytes, choice.why);
+                   base::counted(static_cast<std::size_t>(choice.channels), "channel"),
+                   choice.chunk_bytes, choice.why);
   return make(std::string(choice.algorithm->name),
               executor::program_of(*choice.algorithm, shape, options_.rank), choice.chunk_bytes);
 }

@@ -78,6 +78,8 @@ class Planner {
   PlannerOptions options_;
   tuner::Tuner tuner_;
   std::array<std::array<Remembered, kRecent>, base::kCollectives> recent_{};
+  // Of each collective, whether it was said that HEDDLE_ALGO cannot do it.
+  std::array<bool, base::kCollectives> refusal_told_{};
   std::vector<std::unique_ptr<Prepared>> prepared_;
   std::map<TransferKey, Prepared> transfers_;
   std::vector<Prepared*> parts_;  // what prepare() answered last

@@ -39,6 +39,13 @@ std::string error_of(const std::vector<std::string>& environment) {
 
 }  // namespace
 
+TEST_CASE("HEDDLE_RAILS is read whether or not anything goes over a fabric") {
+  for (const char* value : {"0", "00", ",", "lo,", ",lo", "lo,lo", "a,b,a"})
+    CHECK_THAT(error_of({std::string("HEDDLE_RAILS=") + value}), Contains("each once"));
+  for (const char* value : {"all", "1", "16", "lo", "lo,eth0"})
+    CHECK(error_of({std::string("HEDDLE_RAILS=") + value}).empty());
+}
+
 TEST_CASE("settings-table: every variable and every odd value") {
   const std::vector<std::string> odd = {
       "",     " 4 ", "abc",   "10x", "-1",  "0", "0x10", "8M", "18446744073709551616",

@@ -5,12 +5,15 @@
 #include <algorithm>
 
 #include "transport/fabric/fabric_pipe.hpp"
+#include "transport/fabric/rail_choice.hpp"
 
 namespace heddle::transport::fabric {
 
 namespace {
 
-void log_opening(const Core& core, const ChosenProvider& provider) {
+void log_opening(const Core& core, const ChosenProvider& provider, const std::string& asked_rails) {
+  const std::string fewer = fewer_rails(asked_rails, core.rails().size());
+  if (!fewer.empty()) base::log_warn("{}", fewer);
   base::log_info("NET/OFI Selected Provider is {} (found {} nics)", provider.name,
                  provider.adapters.size());
   std::string rails;
@@ -76,7 +79,7 @@ FabricTransport::FabricTransport(const base::Settings& settings,
 
 FabricTransport::FabricTransport(const base::Settings& settings, const ChosenProvider& provider)
     : core_(std::make_shared<Core>(settings, provider)) {
-  log_opening(*core_, provider);
+  log_opening(*core_, provider, settings.rails);
 }
 
 FabricTransport::~FabricTransport() {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -55,6 +56,12 @@ std::vector<std::size_t> choose_rails(const std::string& asked, std::span<const 
   std::ranges::sort(chosen);
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   return chosen;
+}
+
+std::string fewer_rails(const std::string& asked, std::size_t rails) {
+  if (as_count(asked) <= rails) return {};
+  return fmt::format("HEDDLE_RAILS={}: this process has {} that it may use, and uses {}", asked,
+                     base::counted(rails, "adapter"), rails == 1 ? "that one" : "them all");
 }
 
 }  // namespace heddle::transport::fabric

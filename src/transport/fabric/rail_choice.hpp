@@ -16,4 +16,7 @@ namespace heddle::transport::fabric {
 // or is empty.
 std::vector<std::size_t> choose_rails(const std::string& asked, std::span<const Adapter> adapters);
 
+// What to say when `asked` is a number and more than the `rails` that were chosen; else "".
+std::string fewer_rails(const std::string& asked, std::size_t rails);
+
 }  // namespace heddle::transport::fabric

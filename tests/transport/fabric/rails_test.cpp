@@ -47,6 +47,15 @@ TEST_CASE("HEDDLE_RAILS: all, so many, or these") {
   CHECK(choose_rails("rdmap18s27,rdmap16s27,rdmap18s27", adapters) == Indices{0, 2});
 }
 
+TEST_CASE("HEDDLE_RAILS: more than there are is said") {
+  CHECK(fewer_rails("all", 1).empty());
+  CHECK(fewer_rails("2", 2).empty());
+  CHECK(fewer_rails("rdmap16s27", 1).empty());
+  CHECK(fewer_rails("2", 1) ==
+        "HEDDLE_RAILS=2: this process has 1 adapter that it may use, and uses that one");
+  CHECK_THAT(fewer_rails("8", 4), Catch::Matchers::Contains("4 adapters"));
+}
+
 TEST_CASE("bad-interface-name: an adapter that is not there") {
   for (const std::string asked : {"eth7", "rdmap16s27,", "", "rdmap16s27,eth7", "0", "-1", " 4 "}) {
     INFO(asked);

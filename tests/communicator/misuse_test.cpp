@@ -105,8 +105,8 @@ TEST_CASE("counts of a reduce-scatter-v that differ between ranks are an error o
 
 TEST_CASE("a receive of another size than its send is an error that names both ranks") {
   const std::string how = carrier();
-  const auto [sent, received] = GENERATE(
-      table<std::size_t, std::size_t>({{1, 2}, {100, 99}, {50'000, 40'000}, {1, 100'000}}));
+  const auto [sent, received] = GENERATE(table<std::size_t, std::size_t>(
+      {{1, 2}, {100, 99}, {3'000, 4'000}, {50'000, 40'000}, {1, 100'000}, {100'000, 6}}));
   INFO(how << ", " << sent << " sent, " << received << " to receive");
   const auto ends = ends_of_ranks(
       3,
@@ -118,6 +118,31 @@ TEST_CASE("a receive of another size than its send is an error that names both r
       },
       how + " HEDDLE_TIMEOUT=5", 12);
   for (const Ended& end : ends) check_named(end, heddleRemoteError, 0, 1);
+}
+
+TEST_CASE("counts of a collective that differ between ranks are an error of every rank") {
+  const std::string how = carrier();
+  const auto [count, of_rank_1] = GENERATE(table<std::size_t, std::size_t>(
+      {{100, 101}, {3'000, 4'000}, {40'000, 39'999}, {1'000'000, 2'000'000}}));
+  const int collective = GENERATE(0, 1, 2);
+  INFO(how << ", collective " << collective << ", " << count << " and " << of_rank_1);
+  const auto ends = ends_of_ranks(
+      3,
+      [&, count = count, of_rank_1 = of_rank_1](Communicator& communicator, int rank) {
+        const std::size_t mine = rank == 1 ? of_rank_1 : count;
+        std::vector<int> from(3 * mine), to(3 * mine);
+        if (collective == 0)
+          communicator.all_reduce(from.data(), to.data(), mine, heddleInt32, Op::sum);
+        if (collective == 1) communicator.all_gather(from.data(), to.data(), mine, heddleInt32);
+        if (collective == 2) communicator.broadcast(from.data(), to.data(), mine, heddleInt32, 0);
+        communicator.barrier();
+      },
+      how + " HEDDLE_TIMEOUT=3", 12);
+  for (const Ended& end : ends) {
+    INFO(end.text);
+    CHECK(end.result != heddleSuccess);
+    CHECK_THAT(end.text, Contains("rank 1"));
+  }
 }
 
 TEST_CASE("a send without a receive is a timeout that names both, on every rank that waits") {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace heddle::bench {
@@ -21,6 +22,9 @@ class Control {
   virtual void barrier() = 0;
   // Collective: `receive` gets ranks() records of `bytes`, which is at most kRecordBytes.
   virtual void all_gather(const void* send, void* receive, std::size_t bytes) = 0;
+  // Whether nobody has said this of a failure yet, as far as is known: what all ranks meet is then
+  // told once.
+  virtual bool is_news(std::string_view failure) = 0;
 
   std::vector<double> all_gather(double value) {
     std::vector<double> values(static_cast<std::size_t>(ranks()));
@@ -53,6 +57,7 @@ class SharedControl : public Control {
   int ranks() const override { return ranks_; }
   void barrier() override;
   void all_gather(const void* send, void* receive, std::size_t bytes) override;
+  bool is_news(std::string_view failure) override;
 
  private:
   SharedRegion::Layout& layout_;

@@ -28,14 +28,18 @@ int status_of(const Error& error) {
 
 // Runs `run`, which returns an exit status; tells standard error what it threw.
 template <typename Run>
-int guarded(std::string_view program, int rank, Run run) {
+int guarded(std::string_view program, Control& control, Run run) {
+  const auto tell = [&](const std::exception& error) {
+    if (control.is_news(error.what()))
+      fmt::print(stderr, "{}: rank {}: {}\n", program, control.rank(), error.what());
+  };
   try {
     return run();
   } catch (const Error& error) {
-    fmt::print(stderr, "{}: rank {}: {}\n", program, rank, error.what());
+    tell(error);
     return status_of(error);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: rank {}: {}\n", program, rank, error.what());
+    tell(error);
     return kInternalError;
   }
 }
@@ -43,17 +47,15 @@ int guarded(std::string_view program, int rank, Run run) {
 int run_under_mpi(std::string_view program, int ranks, const Body& body,
                   const LauncherClaim& claim) {
   MPI_Init(nullptr, nullptr);
-  int world = 0, rank = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &world);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const int status = guarded(program, rank, [&] {
+  const auto control = mpi_control();
+  const int world = control->ranks();
+  const int status = guarded(program, *control, [&] {
     check_launcher(claim, world);
     if (ranks > 1)
       throw Error(heddleInvalidUsage,
                   fmt::format("-g {} under a launcher ({}={}): its processes are the ranks; "
                               "allowed: -g 1",
                               ranks, claim.variable, claim.ranks));
-    const auto control = mpi_control();
     return body(*control, join_by_mpi);
   });
   // Other ranks may wait for one that failed; wrong data is known to all of them.
@@ -64,7 +66,7 @@ int run_under_mpi(std::string_view program, int ranks, const Body& body,
 
 int run_forked(std::string_view program, int ranks, const Body& body) {
   return run_local_ranks(ranks > 0 ? ranks : kDefaultRanks, [&](Control& control) {
-    return guarded(program, control.rank(), [&] {
+    return guarded(program, control, [&] {
       const int status =
           body(control, [&](const Options& options) { return join_by_id(options, control); });
       return control.rank() == 0 ? status : 0;  // one rank's word is enough

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <vector>
 
@@ -18,6 +19,19 @@ class LibrarySession : public Session {
  public:
   LibrarySession(Communicator communicator, const Options& options)
       : communicator_(std::move(communicator)), registration_(options.registration) {}
+  LibrarySession(const LibrarySession&) = delete;
+  LibrarySession& operator=(const LibrarySession&) = delete;
+  // Leaving is collective: a rank that an exception ends would wait for others that wait for it.
+  ~LibrarySession() override {
+    if (std::uncaught_exceptions() <= exceptions_) return;
+    sums_.clear();
+    registrations_.clear();
+    try {
+      communicator_.abort();
+    } catch (const Error&) {
+      // It had failed already; the exception that is under way says why.
+    }
+  }
 
   void all_reduce(const Call& call) override {
     communicator_.all_reduce(call.send, call.receive, call.count, call.type, op_of(call));
@@ -73,6 +87,7 @@ class LibrarySession : public Session {
     return found->second;
   }
 
+  const int exceptions_ = std::uncaught_exceptions();
   // Destroyed from the last to the first: registrations before the communicator and the memory.
   std::vector<HostBuffer<std::uint8_t>> buffers_;
   Communicator communicator_;

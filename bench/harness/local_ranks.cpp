@@ -37,11 +37,13 @@ struct Child {
   std::exit(status);
 }
 
-// The exit status that a wait status stands for; tells standard error of a child that failed.
-int judge(int rank, pid_t pid, int status) {
+// The exit status that a wait status stands for; tells standard error of a child that failed, if it
+// is the first or did not end by itself.
+int judge(int rank, pid_t pid, int status, bool first) {
   if (WIFEXITED(status)) {
     const int code = WEXITSTATUS(status);
-    if (code != 0) fmt::print(stderr, "rank {} (pid {}) ended with status {}\n", rank, pid, code);
+    if (code != 0 && first)
+      fmt::print(stderr, "rank {} (pid {}) ended with status {}\n", rank, pid, code);
     return code;
   }
   const int number = WTERMSIG(status);
@@ -58,7 +60,7 @@ int reap(std::vector<Child>& children, int& failure) {
     int status = 0;
     if (child.running && waitpid(child.pid, &status, WNOHANG) == child.pid) {
       child.running = false;
-      const int code = judge(static_cast<int>(rank), child.pid, status);
+      const int code = judge(static_cast<int>(rank), child.pid, status, failure == 0);
       if (failure == 0) failure = code;
     }
     running += child.running ? 1 : 0;

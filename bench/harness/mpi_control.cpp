@@ -20,6 +20,8 @@ class MpiControl : public Control {
         MPI_Allgather(send, count, MPI_BYTE, receive, count, MPI_BYTE, MPI_COMM_WORLD),
         "MPI_Allgather");
   }
+  // MPI_Abort of the first ends the others, most often before they say the same.
+  bool is_news(std::string_view) override { return true; }
 
  private:
   int rank_ = 0, ranks_ = 0;

@@ -122,16 +122,48 @@ std::string csv_report(const Run& run, const std::vector<Row>& rows) {
   return text;
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  const std::string draft = path + ".part";
+namespace {
+
+// A device or a pipe, which is written to as it is, and not replaced.
+bool is_special(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_other(std::filesystem::status(path, ignored));
+}
+
+// What stands there until the file is whole; the next run with the same path takes it over.
+std::string draft_of(const std::string& path) { return is_special(path) ? path : path + ".part"; }
+
+[[noreturn]] void fail_to_write(const std::string& path, const std::error_code& why) {
+  std::error_code ignored;
+  if (!is_special(path)) std::filesystem::remove(draft_of(path), ignored);
+  throw Error(heddleSystemError, fmt::format("cannot write {}: {}", path, why.message()));
+}
+
+void write_draft(const std::string& path, const std::string& text) {
   errno = 0;
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
+  std::ofstream file(draft_of(path), std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  std::error_code error(errno, std::generic_category());
-  if (file) std::filesystem::rename(draft, path, error);
-  if (!file || error)
-    throw Error(heddleSystemError, fmt::format("cannot write {}: {}", path, error.message()));
+  if (!file) fail_to_write(path, {errno, std::generic_category()});
+}
+
+}  // namespace
+
+void check_writable(const std::string& path) {
+  if (path.empty()) return;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    fail_to_write(path, std::make_error_code(std::errc::is_a_directory));
+  write_draft(path, "");
+  if (!is_special(path)) std::filesystem::remove(draft_of(path), ignored);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  write_draft(path, text);
+  if (is_special(path)) return;
+  std::error_code error;
+  std::filesystem::rename(draft_of(path), path, error);
+  if (error) fail_to_write(path, error);
 }
 
 }  // namespace heddle::bench

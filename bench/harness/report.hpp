@@ -14,7 +14,10 @@ std::string json_report(const Run& run, const std::vector<Row>& rows, const Tota
                         const std::string& started, const std::string& ended);
 std::string csv_report(const Run& run, const std::vector<Row>& rows);
 
-// Replaces the file whole or not at all; fails with heddleSystemError naming it.
+// Fails as write_file() would, before there is anything to write; "" is no file.
+void check_writable(const std::string& path);
+// Replaces the file whole or not at all (a device or a pipe is written to); fails with
+// heddleSystemError naming it.
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace heddle::bench

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <system_error>
 
@@ -22,6 +23,7 @@ namespace heddle::bench {
 struct SharedRegion::Layout {
   alignas(64) std::atomic<std::uint32_t> arrived;
   alignas(64) std::atomic<std::uint32_t> generation;
+  alignas(64) std::atomic<std::size_t> failure;  // hash of the last text; 0: none
   alignas(64) std::byte records[];
 
   std::byte* record(int rank) { return records + static_cast<std::size_t>(rank) * kRecordBytes; }
@@ -82,6 +84,11 @@ void SharedControl::all_gather(const void* send, void* receive, std::size_t byte
     std::memcpy(static_cast<std::byte*>(receive) + static_cast<std::size_t>(rank) * bytes,
                 layout_.record(rank), bytes);
   barrier();  // nobody writes its next record before all have read
+}
+
+bool SharedControl::is_news(std::string_view failure) {
+  const std::size_t hash = std::hash<std::string_view>{}(failure) | 1;
+  return layout_.failure.exchange(hash) != hash;
 }
 
 }  // namespace heddle::bench

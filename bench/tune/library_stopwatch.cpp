@@ -1,14 +1,13 @@
 #include "tune/library_stopwatch.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <system_error>
 
@@ -47,19 +46,16 @@ double clock_seconds() {
 }  // namespace
 
 TuningFile::TuningFile(const topology::Machine& machine)
-    : path_(std::filesystem::temp_directory_path() / "heddle-tune-XXXXXX") {
-  const int fd = mkstemp(path_.data());
+    : fd_(memfd_create("heddle-tune", MFD_CLOEXEC)) {
   const std::string text = topology::machine_json(machine);
-  const bool written =
-      fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const int error = errno;
-  if (fd >= 0) close(fd);
-  if (!written)
-    throw Error(heddleSystemError,
-                fmt::format("cannot write {}: {}", path_, std::generic_category().message(error)));
+  if (!fd_ || write(fd_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw Error(heddleSystemError, fmt::format("memory for a file of {} bytes: {}", text.size(),
+                                               std::generic_category().message(errno)));
 }
 
-TuningFile::~TuningFile() { unlink(path_.c_str()); }
+std::string TuningFile::setting() const {
+  return fmt::format("HEDDLE_TUNING_FILE=/proc/self/fd/{}", fd_.get());
+}
 
 LibraryStopwatch::LibraryStopwatch(Control& control, const World& world, OpenSession open_session,
                                    std::size_t max_bytes)

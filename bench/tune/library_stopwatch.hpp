@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.hpp"
 #include "harness/control.hpp"
 #include "harness/session.hpp"
 #include "tune/stopwatch.hpp"
@@ -16,17 +17,15 @@ namespace heddle::bench::tune {
 // Joins all ranks into a new communicator with these settings ("NAME=value NAME=value").
 using OpenSession = std::function<std::unique_ptr<Session>(const std::string& settings)>;
 
-// A file that the library reads while it stands.
+// A file that the library reads in this process while it stands: in memory, so that nothing is left
+// of it whatever ends the process.
 class TuningFile {
  public:
   explicit TuningFile(const topology::Machine& machine);
-  TuningFile(const TuningFile&) = delete;
-  TuningFile& operator=(const TuningFile&) = delete;
-  ~TuningFile();
-  std::string setting() const { return "HEDDLE_TUNING_FILE=" + path_; }
+  std::string setting() const;
 
  private:
-  std::string path_;
+  base::UniqueFd fd_;
 };
 
 class LibraryStopwatch : public Stopwatch {

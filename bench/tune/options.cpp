@@ -59,7 +59,8 @@ TuneOptions parse_tune_options(const std::vector<std::string>& arguments) {
   app.add_option("-f,--stepfactor", options.factor, "from one size to the next (4)")
       ->check(CLI::Range(2, 1 << 30));
   app.add_option("--collectives", names, "which, separated by commas (all)")->delimiter(',');
-  app.add_option("--budget", options.budget, "about how many seconds it may take (120)")
+  app.add_option("--budget", options.budget,
+                 "seconds that it may take (120); few leave candidates out, and it says so")
       ->check(CLI::Range(0.1, 1e6));
   app.add_option("-o,--output", options.output, "the machine file to write");
   app.add_option("--merge", options.merge,

@@ -14,7 +14,8 @@
 namespace heddle::bench::tune {
 namespace {
 
-constexpr int kSamples = 9;
+constexpr int kSamples = 9, kLeastSamples = 3;
+constexpr double kSampleShare = 0.01;     // of the seconds for all, at most
 constexpr std::size_t kStream = 4 << 20;  // bytes of a message that shows a bandwidth
 constexpr std::size_t kSmall = 8;         // and of one that shows a latency
 constexpr std::size_t kSmallSlot = 4096;
@@ -41,7 +42,8 @@ class Prober {
         world_(probe.world),
         per_host_(std::max(world_.ranks_per_host, 1)),
         send_(2 * kStream),
-        receive_(kStream) {}
+        receive_(kStream),
+        start_(probe.control.all_gather(now()).front()) {}
 
   topology::Machine run();
 
@@ -51,9 +53,15 @@ class Prober {
   std::unique_ptr<Session> open(const std::string& settings) {
     return probe_.open_session(settings);
   }
+  // Whether one more sample is to be taken.
+  bool wants(int samples) {
+    if (samples < kLeastSamples) return true;
+    return samples < kSamples && probe_.control.all_gather(now()).front() - start_ < probe_.seconds;
+  }
   double once(const Work& work, int times, bool takes_part = true);
-  double time(const Work& work, int times);
-  Pair time_both(const Work& first, const Work& second, int times);
+  int times_of(const Work& work, int most);
+  double time(const Work& work, int most);
+  Pair time_both(const Work& first, const Work& second, int most);
 
   // Sends to the next and receives from the last rank of the host, or the same rank of the next and
   // the last host.
@@ -97,6 +105,7 @@ class Prober {
   const World& world_;
   int per_host_;
   std::vector<std::byte> send_, receive_;
+  double start_;  // by rank 0's clock
 };
 
 // Seconds of one, by the rank that took longest.
@@ -108,20 +117,26 @@ double Prober::once(const Work& work, int times, bool takes_part) {
   return *std::max_element(all.begin(), all.end());
 }
 
-double Prober::time(const Work& work, int times) {
-  once(work, times);
+// How often a sample does the work: `most`, or less where that would take long. Connects.
+int Prober::times_of(const Work& work, int most) {
+  once(work, 1);
+  const double one = std::max(once(work, std::min(most, 4)), 1e-9);
+  return static_cast<int>(std::clamp(kSampleShare * probe_.seconds / one, 1.0, 1.0 * most));
+}
+
+double Prober::time(const Work& work, int most) {
+  const int times = times_of(work, most);
   std::vector<double> samples;
-  for (int i = 0; i < kSamples; ++i) samples.push_back(once(work, times));
+  for (int i = 0; wants(i); ++i) samples.push_back(once(work, times));
   return median(samples);
 }
 
-Pair Prober::time_both(const Work& first, const Work& second, int times) {
+Pair Prober::time_both(const Work& first, const Work& second, int most) {
+  const int times = std::min(times_of(first, most), times_of(second, most));
   std::vector<double> of_first, of_second;
-  for (int i = 0; i < kSamples + 1; ++i) {
-    const double a = once(first, times), b = once(second, times);
-    if (i == 0) continue;  // connects
-    of_first.push_back(a);
-    of_second.push_back(b);
+  for (int i = 0; wants(i); ++i) {
+    of_first.push_back(once(first, times));
+    of_second.push_back(once(second, times));
   }
   return {median(of_first), median(of_second)};
 }
@@ -235,8 +250,7 @@ void Prober::measure_adapters(topology::Machine& machine, Session& session) {
   if (per_host_ > 1) {
     const Work alone = between(session, kStream);
     std::vector<double> samples;
-    for (int i = 0; i < kSamples; ++i)
-      samples.push_back(once(alone, 1, world_.rank % per_host_ == 0));
+    for (int i = 0; wants(i); ++i) samples.push_back(once(alone, 1, world_.rank % per_host_ == 0));
     const double pipe = kStream / median(samples);
     if (pipe < 0.9 * adapters.bandwidth * adapters.count) {
       adapters.stream_bandwidth = pipe;
@@ -269,19 +283,23 @@ topology::Machine Prober::run() {
   note(machine, "cores", "that a rank may use");
   machine.software.slots = probe_.settings.slots;
   if (probe_.settings.slot_bytes != 0) machine.software.slot_bytes = probe_.settings.slot_bytes;
+  probe_.progress.begin("measuring copies and sums");
   measure_rank(machine);
   const auto session = open("");
   if (world_.hosts > 1) measure_start(machine, *session);
   if (per_host_ > 1) {
+    probe_.progress.begin("measuring what is between the ranks of a host");
     measure_inner(machine, *session);
   } else {
     machine.inner.bandwidth = machine.rank.copy_bandwidth;
     note(machine, "inner.bandwidth_gb_per_s", "one rank a host: as a rank copies");
   }
   if (world_.hosts > 1) {
+    probe_.progress.begin("measuring what is between hosts");
     measure_adapters(machine, *session);
     machine.software.in_place_bytes = machine.adapters.eager_bytes + 1;
   }
+  probe_.progress.end();
   return machine;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/settings.hpp"
+#include "harness/progress.hpp"
 #include "topology/machine.hpp"
 #include "tune/library_stopwatch.hpp"
 
@@ -17,9 +18,11 @@ struct Probe {
   const base::Settings& settings;  // in force, for the slots and the eager threshold
   std::string name;                // of the machine
   std::string origin;              // "measured by heddle-tune on HOST, DATE"
+  double seconds;                  // after which the fewest samples do
+  Progress& progress;
 };
 
-// Collective; the same numbers on every rank. Without `tuned` rows. Takes some seconds.
+// Collective; the same numbers on every rank. Without `tuned` rows.
 topology::Machine measure_machine(const Probe& probe);
 
 }  // namespace heddle::bench::tune

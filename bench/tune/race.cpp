@@ -17,6 +17,8 @@ constexpr double kLongSeconds = 0.004;
 constexpr int kFirstDrop = 2, kSecondDrop = 4, kThirdDrop = 9;
 // So many of the best are tried in smaller chunks.
 constexpr std::size_t kRefined = 3;
+// Of a race's seconds, for its candidates to enter.
+constexpr double kEntering = 0.5;
 
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
@@ -93,19 +95,28 @@ const Timed* Outcome::find(const Candidate& candidate) const {
 Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate>& candidates,
              const RaceLimits& limits, const std::vector<Candidate>& keep,
              const std::function<std::vector<Candidate>(const Candidate&)>& more) {
+  const double start = stopwatch.now();
+  const auto in_time = [&](double share) {
+    return stopwatch.now() - start < share * limits.seconds;
+  };
   std::vector<Timed> running, dropped;
-  for (const Candidate& candidate : candidates)
-    running.push_back(enter(stopwatch, cell, candidate));
+  int left_out = 0;
+  const auto let_in = [&](const Candidate& candidate) {
+    if (running.empty() || contains(keep, candidate) || in_time(kEntering))
+      running.push_back(enter(stopwatch, cell, candidate));
+    else
+      ++left_out;
+  };
+  for (const Candidate& candidate : candidates) let_in(candidate);
   if (more) {
     sort_by_median(running);
     std::vector<Candidate> further;
     for (std::size_t i = 0; i < std::min(kRefined, running.size()); ++i)
       for (const Candidate& candidate : more(running[i].candidate)) further.push_back(candidate);
-    for (const Candidate& candidate : further) running.push_back(enter(stopwatch, cell, candidate));
+    for (const Candidate& candidate : further) let_in(candidate);
   }
-  const double start = stopwatch.now();
   for (int round = 1; round < limits.rounds; ++round) {
-    if (round >= limits.least_rounds && stopwatch.now() - start > limits.seconds) break;
+    if (round >= limits.least_rounds && !in_time(1)) break;
     if (round == kFirstDrop) drop(running, dropped, limits.first_drop, keep);
     if (round == kSecondDrop) drop(running, dropped, limits.second_drop, keep);
     if (round == kThirdDrop) drop(running, dropped, limits.third_drop, keep);
@@ -113,7 +124,7 @@ Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate
     std::rotate(running.begin(), running.begin() + 1, running.end());
     for (Timed& timed : running) sample(stopwatch, cell, timed);
   }
-  Outcome outcome{cell, std::move(running)};
+  Outcome outcome{cell, std::move(running), left_out};
   std::move(dropped.begin(), dropped.end(), std::back_inserter(outcome.timed));
   sort_by_median(outcome.timed);
   return outcome;

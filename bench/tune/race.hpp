@@ -27,6 +27,7 @@ struct Timed {
 struct Outcome {
   Cell cell;
   std::vector<Timed> timed;  // those that stayed, best median first; then the others
+  int left_out = 0;          // for want of time
 
   const Timed& best() const { return timed.front(); }
   // Null when it was not measured.
@@ -34,16 +35,19 @@ struct Outcome {
 };
 
 struct RaceLimits {
-  double seconds = 1;    // of rounds, after which no further one begins
-  int rounds = 201;      // at most
-  int least_rounds = 5;  // whatever the time
+  // In all: half of them for the candidates to enter the race, the rest for further rounds.
+  double seconds = 1;
+  int rounds = 201;      // at most, with the one that is part of entering
+  int least_rounds = 1;  // whatever the time
   // Slower than the best by more than these drops out: after the second round, the
   // fourth, the ninth.
   double first_drop = 2, second_drop = 1.25, third_drop = 1.12;
 };
 
-// Those that `keep` are never dropped; `more` gives further candidates that are tried when one is
-// among the best after the first round (may be empty). At least one candidate is required.
+// The first candidate enters whatever the time, the others in their order while there is some.
+// Those of them that `keep` names enter in any case and are never dropped; `more` gives further
+// candidates that are tried when one is among the best after the first round (may be empty). At
+// least one candidate is required.
 Outcome race(Stopwatch& stopwatch, const Cell& cell, const std::vector<Candidate>& candidates,
              const RaceLimits& limits, const std::vector<Candidate>& keep = {},
              const std::function<std::vector<Candidate>(const Candidate&)>& more = {});

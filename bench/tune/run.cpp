@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "harness/progress.hpp"
 #include "harness/report.hpp"
 #include "harness/sizes.hpp"
 #include "harness/table.hpp"
@@ -20,8 +21,9 @@
 namespace heddle::bench::tune {
 namespace {
 
-// Shares of the budget: what is left is for the machine's numbers and the joining.
-constexpr double kFirstPass = 0.5, kSecondPass = 0.35;
+// Shares: of the budget for the machine's numbers, where that is enough for them; of what is then
+// left for the first pass. The second has the rest.
+constexpr double kMachine = 0.15, kFirstPass = 0.6;
 // Differences up to this are ignored, so that the table is short.
 constexpr double kTolerance = 0.015;
 // Of the first pass, these are measured again: slower than the best by up to that factor.
@@ -82,6 +84,8 @@ class Run {
         }),
         world_(describe_world(control, settings_of(library_options(options, "")))),
         stopwatch_(control, world_, open_session_, options.max_bytes),
+        end_(stopwatch_.now() + options.budget),
+        progress_(world_.rank == 0),
         origin_(fmt::format("measured by heddle-tune on {}, {}", world_.host,
                             time_stamp().substr(0, 10))) {
     std::vector<std::string> warnings;
@@ -92,18 +96,26 @@ class Run {
 
  private:
   template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
+  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
     if (world_.rank != 0) return;
+    progress_.end();
     fmt::print(text, std::forward<Arguments>(arguments)...);
     std::fflush(stdout);
   }
 
+  double seconds_left() { return end_ - stopwatch_.now(); }
+  void begin(std::string_view what, const Cell& cell) {
+    progress_.begin(
+        fmt::format("{}: {} of {} bytes", what, base::name_of(cell.collective), cell.bytes));
+  }
+
   std::vector<Cell> cells() const;
-  std::vector<Candidate> entrants(const Cell& cell) const;
+  std::vector<Candidate> entrants(const Cell& cell);
   void first_pass();
   void make_rows();
   void keep_rows_of(const topology::Machine& other);
-  void write_machine() const;
+  void write_machine();
+  void tell_left_out();
   std::array<Candidate, 2> picks_of(tuner::Tuner& tuned, tuner::Tuner& model,
                                     const Cell& cell) const;
   std::vector<Compared> second_pass();
@@ -113,10 +125,13 @@ class Run {
   OpenSession open_session_;
   World world_;
   LibraryStopwatch stopwatch_;
+  double end_;  // by the stopwatch
+  Progress progress_;
   std::string origin_;
   base::Settings settings_;
   topology::Machine machine_;
-  std::vector<Outcome> outcomes_;  // a collective's are together, sizes ascend
+  std::vector<Outcome> outcomes_;    // a collective's are together, sizes ascend
+  std::vector<Candidate> hopeless_;  // at the last cell's collective
 };
 
 std::vector<Cell> Run::cells() const {
@@ -128,14 +143,30 @@ std::vector<Cell> Run::cells() const {
   return cells;
 }
 
-std::vector<Candidate> Run::entrants(const Cell& cell) const {
-  std::vector<Candidate> all = candidates_of(world_, cell.collective, machine_.software.slot_bytes);
-  if (outcomes_.empty()) return all;
+// Those that the model thinks cheapest come first: when time is short, the others are left out.
+std::vector<Candidate> Run::entrants(const Cell& cell) {
+  const std::size_t slot = machine_.software.slot_bytes;
+  std::vector<Candidate> all = candidates_of(world_, cell.collective, slot);
+  const std::vector<tuner::Priced> prices =
+      tuner::Tuner(machine_).prices(request_of(world_, cell, slot));
+  const auto place_of = [&](const Candidate& candidate) {
+    return std::find_if(prices.begin(), prices.end(), [&](const tuner::Priced& priced) {
+      return priced.algorithm->name == candidate.algorithm && priced.channels == candidate.channels;
+    });
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
+    return place_of(a) < place_of(b);
+  });
+  if (outcomes_.empty() || outcomes_.back().cell.collective != cell.collective) {
+    hopeless_.clear();
+    return all;
+  }
   const Outcome& last = outcomes_.back();
-  if (last.cell.collective != cell.collective || last.cell.bytes < kLarge) return all;
+  if (last.cell.bytes >= kLarge)
+    for (const Timed& timed : last.timed)
+      if (timed.fastest() > kHopeless * last.best().fastest()) hopeless_.push_back(timed.candidate);
   std::erase_if(all, [&](const Candidate& candidate) {
-    const Timed* timed = last.find(candidate);
-    return timed == nullptr || timed->fastest() > kHopeless * last.best().fastest();
+    return std::find(hopeless_.begin(), hopeless_.end(), candidate) != hopeless_.end();
   });
   // The best may be one in small chunks only.
   if (all.empty()) all.push_back(last.best().candidate);
@@ -145,9 +176,10 @@ std::vector<Candidate> Run::entrants(const Cell& cell) const {
 void Run::first_pass() {
   const std::vector<Cell> all = cells();
   const std::size_t slot = machine_.software.slot_bytes;
-  const double seconds = kFirstPass * options_.budget;
+  const double seconds = kFirstPass * seconds_left();
   Sweep first(stopwatch_, all, seconds / 2);
   for (const Cell& cell : all) {
+    begin("first pass", cell);
     outcomes_.push_back(race(stopwatch_, cell, entrants(cell), first.next(cell), {},
                              [&](const Candidate& candidate) {
                                return in_smaller_chunks(candidate, world_, cell, slot);
@@ -159,9 +191,12 @@ void Run::first_pass() {
   for (int i = 1; i < kFirstSweeps; ++i) {
     stopwatch_.clear();
     Sweep sweep(stopwatch_, all, seconds / 2 / (kFirstSweeps - 1));
-    for (Outcome& outcome : outcomes_)
-      outcome = pooled(
-          outcome, race(stopwatch_, outcome.cell, survivors(outcome), sweep.next(outcome.cell)));
+    for (Outcome& outcome : outcomes_) {
+      const RaceLimits limits = sweep.next(outcome.cell);
+      if (limits.seconds <= 0) continue;
+      begin("first pass, again", outcome.cell);
+      outcome = pooled(outcome, race(stopwatch_, outcome.cell, survivors(outcome), limits));
+    }
   }
 }
 
@@ -187,7 +222,7 @@ void Run::keep_rows_of(const topology::Machine& other) {
     const bool measured =
         row.hosts == world_.hosts && row.ranks == world_.ranks &&
         std::any_of(outcomes_.begin(), outcomes_.end(), [&](const Outcome& outcome) {
-          return base::name_of(outcome.cell.collective) == row.collective;
+          return outcome.cell.collective == base::collective_named(row.collective);
         });
     if (measured) continue;
     const auto origin = other.origins.find(fmt::format("software.tuned[{}].algorithm", i));
@@ -199,7 +234,7 @@ void Run::keep_rows_of(const topology::Machine& other) {
   }
 }
 
-void Run::write_machine() const {
+void Run::write_machine() {
   if (options_.output.empty() || world_.rank != 0) return;
   topology::check(machine_);
   write_file(options_.output, topology::machine_json(machine_));
@@ -216,6 +251,18 @@ std::array<Candidate, 2> Run::picks_of(tuner::Tuner& tuned, tuner::Tuner& model,
           candidate_of(model.pick(request), world_, cell.collective, slot)};
 }
 
+void Run::tell_left_out() {
+  int cells = 0, candidates = 0;
+  for (const Outcome& outcome : outcomes_) {
+    cells += outcome.left_out > 0 ? 1 : 0;
+    candidates += outcome.left_out;
+  }
+  if (cells > 0)
+    say("# In {:g} s there was no time for {} candidates at {} of {} sizes, those that the model "
+        "thinks slowest; a larger --budget tries them\n",
+        options_.budget, candidates, cells, outcomes_.size());
+}
+
 std::vector<Compared> Run::second_pass() {
   topology::Machine bare = machine_;
   bare.software.tuned.clear();
@@ -223,16 +270,18 @@ std::vector<Compared> Run::second_pass() {
   std::vector<Outcome> again;
   for (int i = 0; i < kSecondSweeps; ++i) {
     stopwatch_.clear();
-    Sweep sweep(stopwatch_, cells(), kSecondPass * options_.budget / kSecondSweeps);
+    Sweep sweep(stopwatch_, cells(), seconds_left() / (kSecondSweeps - i));
     for (std::size_t c = 0; c < outcomes_.size(); ++c) {
       const Cell& cell = outcomes_[c].cell;
       const auto [by_table, by_model] = picks_of(tuned, model, cell);
-      std::vector<Candidate> candidates = survivors(outcomes_[c]);
-      for (const Candidate& pick : {by_table, by_model})
-        if (std::find(candidates.begin(), candidates.end(), pick) == candidates.end())
-          candidates.push_back(pick);
-      const Outcome outcome =
-          race(stopwatch_, cell, candidates, sweep.next(cell), {by_table, by_model});
+      std::vector<Candidate> candidates = {by_table};
+      if (by_model != by_table) candidates.push_back(by_model);
+      for (const Candidate& survivor : survivors(outcomes_[c]))
+        if (survivor != by_table && survivor != by_model) candidates.push_back(survivor);
+      const RaceLimits limits = sweep.next(cell);
+      if (i > 0 && limits.seconds <= 0) continue;
+      begin("second pass", cell);
+      const Outcome outcome = race(stopwatch_, cell, candidates, limits, {by_table, by_model});
       if (i == 0)
         again.push_back(outcome);
       else
@@ -255,11 +304,13 @@ int Run::operator()() {
   say("# heddle-tune: {} ranks on {} hosts, {} cores each, {:.0f} s\n", world_.ranks, world_.hosts,
       world_.cores, options_.budget);
   machine_ = measure_machine({control_, world_, open_session_, settings_,
-                              options_.name.empty() ? world_.host : options_.name, origin_});
+                              options_.name.empty() ? world_.host : options_.name, origin_,
+                              kMachine * options_.budget, progress_});
   // As the file will have it.
   if (world_.hosts > 1)
     stopwatch_.use(fmt::format(" HEDDLE_EAGER_BYTES={}", machine_.adapters.eager_bytes));
   first_pass();
+  tell_left_out();
   make_rows();
   if (merged) keep_rows_of(*merged);
   write_machine();
@@ -275,6 +326,8 @@ int Run::operator()() {
 }  // namespace
 
 int run(const TuneOptions& options, Control& control, const Join& join) {
+  if (control.rank() == 0)
+    for (const std::string& path : {options.output, options.json}) check_writable(path);
   return Run(options, control, join)();
 }
 

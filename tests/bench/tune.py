@@ -29,8 +29,8 @@ def perf(status=0, ranks=2, **settings):
     return run([PERF, "-g", str(ranks), "-b", "1K", "-e", "1K", "-n", "2"], status, **settings)
 
 
-def tune(*arguments):
-    return run([TUNE, "-b", "1K", "-e", "64K", "-f", "64", "--budget", "1", *arguments])
+def tune(*arguments, budget="3"):
+    return run([TUNE, "-b", "1K", "-e", "64K", "-f", "64", "--budget", budget, *arguments])
 
 
 def main():
@@ -57,11 +57,15 @@ def main():
         assert [cell["bytes"] for cell in cells] == [1024, 65536], cells
         assert all(cell["tuned_over_best"] >= 1 and cell["candidates"] > 1 for cell in cells), cells
 
+        # Nothing is left in the way, also of a run that is killed while it writes.
+        assert sorted(os.listdir(folder)) == ["machine.json", "results.json"], os.listdir(folder)
+
         # Used, with the reason in the log; what is forced wins.
         row = rows[0]
         name = row["algorithm"]["value"]
         used = perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info")
-        says(used, f"{name} on {row['channels']} channels")
+        channels = "1 channel" if row["channels"] == 1 else f"{row['channels']} channels"
+        says(used, f"{name} on {channels} in chunks")
         says(used, "measured best on loom")
         forced = "ring" if name != "ring" else "tree"
         says(perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info", HEDDLE_ALGO=forced),
@@ -98,6 +102,10 @@ def main():
             file.write("\n".join(lines[: at - 1]))
         says(perf(3, HEDDLE_TUNING_FILE=wrong), "not JSON")
         says(perf(3, HEDDLE_TUNING_FILE=os.path.join(folder, "none.json")), "none.json")
+
+        # What there is no time for is told.
+        says(tune("-g", "2", "--collectives", "all_reduce", budget="0.1"),
+             "there was no time")
 
         # So are command lines.
         says(run([TUNE, "--collectives", "all-redcue"], 6), "allowed: all-reduce")

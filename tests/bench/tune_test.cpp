@@ -67,15 +67,30 @@ TEST_CASE("a race finds the fastest whatever else runs, and drops the slow") {
   CHECK(told.times[kRing] < 7);
 }
 
-TEST_CASE("a race without time goes the least rounds") {
-  Told told({{kRing, 3e-6}, {kTree, 1e-6}});
+TEST_CASE("a race without time is one of the first candidate and those to be kept") {
+  Told told({{kRing, 3e-6}, {kTree, 1e-6}, {kStar, 1e-6}});
   RaceLimits limits;
   limits.seconds = 0;
   limits.least_rounds = 4;
-  const Outcome outcome = race(told, {kAllReduce, 8}, {kRing, kTree}, limits, {kRing});
+  const Outcome outcome =
+      race(told, {kAllReduce, 8}, {kTree, kStar, kRing}, limits, {kRing}, [](const Candidate&) {
+        return std::vector<Candidate>{{"tree", 1, 4096}};
+      });
+  CHECK(outcome.best().candidate == kTree);
   REQUIRE(outcome.find(kRing) != nullptr);
   CHECK(outcome.find(kRing)->samples.size() == 4);  // slow, but to be kept
   CHECK(outcome.find(kStar) == nullptr);
+  CHECK(outcome.left_out == 3);
+}
+
+TEST_CASE("a race takes no longer than it may") {
+  Told told({{kRing, 3e-6}, {kTree, 1e-6}, {kStar, 1.1e-6}});
+  RaceLimits limits;
+  limits.seconds = 4;
+  const Outcome outcome = race(told, {kAllReduce, 8}, {kRing, kTree, kStar}, limits);
+  CHECK(outcome.left_out == 0);
+  CHECK(told.now() > 3.5);
+  CHECK(told.now() < 4.5);
 }
 
 TEST_CASE("races of one cell are pooled: all samples, and those stay that stayed at last") {
@@ -92,10 +107,12 @@ TEST_CASE("races of one cell are pooled: all samples, and those stay that stayed
 TEST_CASE("the best are tried in smaller chunks") {
   const Candidate smaller{"tree", 1, 4096};
   Told told({{kRing, 3e-6}, {kTree, 1e-6}, {smaller, 0.5e-6}});
+  RaceLimits limits;
+  limits.seconds = 10;
   const auto more = [&](const Candidate& candidate) {
     return candidate == kTree ? std::vector<Candidate>{smaller} : std::vector<Candidate>{};
   };
-  const Outcome outcome = race(told, {kAllReduce, 8}, {kRing, kTree}, {}, {}, more);
+  const Outcome outcome = race(told, {kAllReduce, 8}, {kRing, kTree}, limits, {}, more);
   CHECK(outcome.best().candidate == smaller);
 }
 

@@ -3,8 +3,8 @@
 
 usage: collectives.py FOLDER_OF_PROVIDER SEEDS RANKS PROGRAM...
 
-SEEDS: how many; the first is 1. Adapters and fabrics change with the seed. Where both fabrics are
-offered the library must choose efa: what it sends is longer than efa-direct allows.
+SEEDS: how many; the first is 1. Adapters and fabrics change with the seed, and with some seeds sends
+that efa-direct has no room for are asked for.
 """
 
 import os
@@ -14,6 +14,7 @@ import sys
 # Small to large, past one packet, one stripe and one slot.
 SIZES = ["-b", "8", "-e", "2M", "-f", "64", "-n", "2", "-w", "1"]
 ADAPTERS = (4, 1, 3, 8)
+FABRICS = ("both", "efa", "efa-direct", "efa", "efa-direct")
 
 
 def run(program, provider, ranks, seed):
@@ -22,7 +23,8 @@ def run(program, provider, ranks, seed):
         HEDDLE_SHM="0", HEDDLE_PROVIDER="efa", HEDDLE_LOG="error",
         HEDDLE_EMULATED_EFA=str(ADAPTERS[seed % len(ADAPTERS)]),
         HEDDLE_EMULATED_EFA_SEED=str(seed),
-        HEDDLE_EMULATED_EFA_FABRIC="both" if seed % 5 == 0 else "efa")
+        HEDDLE_EMULATED_EFA_FABRIC=FABRICS[seed % len(FABRICS)],
+        HEDDLE_EAGER_BYTES="65536" if seed % 4 == 0 else "8192")
     command = [program, "-g", str(ranks), *SIZES]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     right = (result.returncode == 0 and "# Out of bounds values : 0 OK" in result.stdout

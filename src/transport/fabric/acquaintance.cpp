@@ -54,7 +54,7 @@ Core::Core(const base::Settings& settings, const ChosenProvider& provider)
   std::size_t longest = sizeof(Header) + std::max(settings.eager_bytes, kControlBytes);
   if (failover_) longest = std::max(longest, sizeof(Header) + kProbeBytes);
   for (const ChosenAdapter& chosen : provider.adapters)
-    longest = std::min(longest, chosen.info->ep_attr->max_msg_size);
+    longest = std::min(longest, chosen.send_bytes);
   if (longest < sizeof(Header) + kControlBytes)
     base::fail(heddleSystemError, "provider {} sends at most {} bytes at once, {} are needed",
                provider.name, longest, sizeof(Header) + kControlBytes);

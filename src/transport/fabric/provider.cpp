@@ -146,13 +146,24 @@ class Survey {
   std::map<std::string, Found> found_;
 };
 
+// A send over efa-direct is one packet, though the attribute tells how long a write may be.
+bool sends_packets(const fi_info& info) {
+  return info.fabric_attr->name != nullptr &&
+         std::strcmp(info.fabric_attr->name, "efa-direct") == 0;
+}
+
+std::size_t longest_send(const fi_info& info) {
+  constexpr std::size_t kLeastPacket = 4096;  // of all EFA adapters
+  if (!sends_packets(info)) return info.ep_attr->max_msg_size;
+  const bool told =
+      info.nic != nullptr && info.nic->link_attr != nullptr && info.nic->link_attr->mtu != 0;
+  return told ? info.nic->link_attr->mtu : kLeastPacket;
+}
+
 // Among several ways to one adapter (one per address and per fabric), the best: whole messages of
 // any size before those cut to a packet, IPv4 before IPv6, global before link-local.
 int merit(const fi_info& info) {
-  // A send over efa-direct is one packet, though the attribute tells how long a write may be.
-  const char* fabric = info.fabric_attr->name;
-  const bool packets = fabric != nullptr && std::strcmp(fabric, "efa-direct") == 0;
-  int points = !packets && info.ep_attr->max_msg_size >= (std::size_t{1} << 24) ? 8 : 0;
+  int points = !sends_packets(info) && info.ep_attr->max_msg_size >= (std::size_t{1} << 24) ? 8 : 0;
   if (info.addr_format != FI_SOCKADDR_IN6)
     points += 4;
   else if (info.src_addr != nullptr) {
@@ -286,7 +297,8 @@ ChosenProvider choose_provider(const base::Settings& settings,
     for (const std::size_t rail : choose_rails(settings.rails, adapters)) {
       const std::uint32_t protocol = usable[rail].info->ep_attr->protocol;
       chosen.protocol = text_of(&protocol, FI_TYPE_PROTOCOL);
-      chosen.adapters.push_back({adapters[rail], Info(fi_dupinfo(usable[rail].info))});
+      chosen.adapters.push_back(
+          {adapters[rail], Info(fi_dupinfo(usable[rail].info)), longest_send(*usable[rail].info)});
     }
     return chosen;
   }

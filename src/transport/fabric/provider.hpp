@@ -28,7 +28,8 @@ std::vector<ProviderReport> survey(const base::Settings& settings,
 
 struct ChosenAdapter {
   Adapter adapter;
-  Info info;  // to open it with
+  Info info;               // to open it with
+  std::size_t send_bytes;  // the longest message that is sent; a write may be longer
 };
 
 struct ChosenProvider {

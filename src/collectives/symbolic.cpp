@@ -20,8 +20,11 @@ namespace {
 struct Value {
   int set = 0;  // of ranks, an id of RankSets
   int block = 0;
-  bool complete = false;
+  int completed_by = -1;  // the rank whose move made it complete, and that move
+  int completed_where = 0;
   std::uint64_t expression = 0;
+
+  bool complete() const { return completed_by >= 0; }
 };
 
 // One chunk of an output.
@@ -185,7 +188,7 @@ class Run {
   // or for a gather the output block of the rank that it comes from.
   Value contribution(int rank, int block) const {
     const int belongs = gathers() ? rank : block;
-    return {rank, belongs, false,
+    return {rank, belongs, -1, 0,
             mixed(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(belongs))};
   }
   bool gathers() const {
@@ -258,17 +261,33 @@ class Run {
                      fmt::format("{} holds {}, the sources before it {}", to_text(move.sources[i]),
                                  sets_.to_text(value.set), sets_.to_text(result.set)));
       result.set = united;
-      result.complete |= value.complete;
+      if (value.complete()) {
+        result.completed_by = value.completed_by;
+        result.completed_where = value.completed_where;
+      }
       result.expression = mixed(result.expression, value.expression);
     }
     const bool completes =
-        base::reduces(shape_.collective) && result.set == sets_.everybody() && !result.complete;
+        base::reduces(shape_.collective) && result.set == sets_.everybody() && !result.complete();
     if (completes != move.completes)
       return fault(FaultKind::wrong_completes, rank,
-                   completes ? "the result is complete here for the first time, unmarked"
-                             : "marked, but the result is not complete here for the first time");
-    result.complete |= completes;
+                   completes ? "the result holds all contributions here for the first time, but "
+                               "is not marked as what completes"
+                             : "marked as what completes, but " + why_not_completing(result));
+    if (completes) {
+      result.completed_by = rank;
+      result.completed_where = static_cast<int>(at(rank).move);
+    }
     return std::nullopt;
+  }
+
+  std::string why_not_completing(const Value& result) {
+    if (!base::reduces(shape_.collective))
+      return fmt::format("{} reduces nothing", base::name_of(shape_.collective));
+    if (result.complete())
+      return fmt::format("the result was complete first on rank {}, channel {}, at move {}",
+                         result.completed_by, channel_, result.completed_where);
+    return fmt::format("the result holds {} only", sets_.to_text(result.set));
   }
 
   std::optional<Fault> execute(int rank) {

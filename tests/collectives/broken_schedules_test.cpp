@@ -239,6 +239,10 @@ TEST_CASE("wrong completes: missing, early and repeated") {
   repeated.lanes[2][0].back().completes = true;
   check_fault(repeated, FaultKind::wrong_completes, 2, 4);
 
+  // The error says where the value was complete first, or what it lacks.
+  CHECK(verify(repeated)->text.find("complete first on rank ") != std::string::npos);
+  CHECK(verify(early)->text.find("the result holds rank 0 only") != std::string::npos);
+
   Schedule gathered = made_by("ring", kAllGather, 2);
   gathered.lanes[0][0][1].completes = true;
   check_fault(gathered, FaultKind::wrong_completes, 0, 1);

@@ -20,6 +20,10 @@ install(TARGETS heddle EXPORT heddle
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+# Builds what is installed, and nothing else.
+add_custom_target(installed)
+add_dependencies(installed heddle)
+
 # Programs find the library beside them, wherever the prefix is moved.
 file(RELATIVE_PATH heddle_library_from_programs
      ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
@@ -28,6 +32,7 @@ foreach(program heddle-info heddle-schedule heddle-sim heddle-tune ${heddle_benc
     set_target_properties(${program} PROPERTIES
       INSTALL_RPATH "$ORIGIN/${heddle_library_from_programs}")
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    add_dependencies(installed ${program})
   endif()
 endforeach()
 

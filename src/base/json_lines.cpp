@@ -98,9 +98,18 @@ JsonLines json_lines(std::string_view text, const std::string& name) {
   return Scanner(text, name).scan();
 }
 
-int line_of(std::string_view text, std::size_t offset) {
+void fail_json(std::string_view text, const std::string& name, std::size_t offset,
+               std::string_view thrown) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
-  return 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+  const auto lines_before = std::count(before.begin(), before.end(), '\n');
+  const auto line_start = before.rfind('\n') + 1;  // 0 without a line before
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..."
+  std::string_view what = thrown;
+  if (what.starts_with('[')) what.remove_prefix(std::min(what.find("] ") + 2, what.size()));
+  if (what.starts_with("parse error at"))
+    what.remove_prefix(std::min(what.find(": ") + 2, what.size()));
+  fail(heddleInvalidArgument, "{}, line {}, column {}: not JSON: {}", name, lines_before + 1,
+       before.size() - line_start + 1, what);
 }
 
 std::string member_path(std::string_view path, std::string_view member) {

@@ -2,6 +2,7 @@
 // parsers forget it.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,8 +16,10 @@ using JsonLines = std::map<std::string, int, std::less<>>;
 // a member twice, which parsers otherwise settle silently.
 JsonLines json_lines(std::string_view text, const std::string& name);
 
-// The line of a byte offset.
-int line_of(std::string_view text, std::size_t offset);
+// For the offset of the byte where a parser stopped and what it threw: fails with
+// heddleInvalidArgument, "name, line 3, column 5: not JSON: what is wrong".
+[[noreturn]] void fail_json(std::string_view text, const std::string& name, std::size_t offset,
+                            std::string_view thrown);
 
 // "adapters" and "count" to "adapters.count".
 std::string member_path(std::string_view path, std::string_view member);

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/json_lines.hpp"
+#include "base/parse_json.hpp"
 #include "base/text.hpp"
 #include "collectives/text.hpp"
 
@@ -207,13 +207,7 @@ void prove(const Schedule& schedule, const std::string& name, int slots) {
 }  // namespace
 
 Schedule schedule_from_json(std::string_view text, const std::string& name, int slots) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    base::fail(heddleInvalidArgument, "{}:{}: no JSON: {}", name,
-               base::line_of(text, error.byte == 0 ? 0 : error.byte - 1), error.what());
-  }
+  const auto json = base::parse_json<Json>(text, name);
   const JsonLines lines = base::json_lines(text, name);
   Schedule schedule = Reader(json, name, lines).read();
   prove(schedule, name, slots);
@@ -221,10 +215,7 @@ Schedule schedule_from_json(std::string_view text, const std::string& name, int 
 }
 
 Schedule load_schedule(const std::string& path, int slots) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) base::fail(heddleInvalidArgument, "{}: the file cannot be read", path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return schedule_from_json(text, path, slots);
+  return schedule_from_json(base::read_file(path, path), path, slots);
 }
 
 std::string to_json(const Schedule& schedule) {

@@ -1,24 +1,13 @@
 #include "communicator/planner_files.hpp"
 
-#include <fstream>
-#include <iterator>
-
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/hash.hpp"
 #include "collectives/schedule_json.hpp"
 #include "topology/machine_json.hpp"
 
 namespace heddle::communicator {
 namespace {
-
-std::string contents_of(const char* variable, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || text.empty())
-    base::fail(heddleInvalidArgument, "{}={}: the file cannot be read, or is empty", variable,
-               path);
-  return text;
-}
 
 std::string digest_line(const char* variable, const std::string& text) {
   return fmt::format("{}=contents {}\n", variable, base::digest(text));
@@ -49,9 +38,9 @@ PlannerFiles load_planner_files(const base::Settings& settings) {
   if (settings.schedule.empty()) {
     files.digests = "HEDDLE_SCHEDULE=\n";
   } else {
-    const std::string text = contents_of("HEDDLE_SCHEDULE", settings.schedule);
-    files.schedule = collectives::schedule_from_json(text, "HEDDLE_SCHEDULE=" + settings.schedule,
-                                                     settings.slots);
+    const std::string name = "HEDDLE_SCHEDULE=" + settings.schedule;
+    const std::string text = base::read_file(settings.schedule, name);
+    files.schedule = collectives::schedule_from_json(text, name, settings.slots);
     files.digests = digest_line("HEDDLE_SCHEDULE", text);
   }
   if (settings.tuning_file.empty()) {

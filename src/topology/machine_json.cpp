@@ -3,22 +3,21 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/json_lines.hpp"
+#include "base/parse_json.hpp"
 
 namespace heddle::topology {
 namespace {
 
 using base::json_lines;
 using base::JsonLines;
-using base::line_of;
 using base::member_path;
 using Json = nlohmann::ordered_json;
 
@@ -313,13 +312,7 @@ void add_origins(Json& json, const std::string& path,
 }  // namespace
 
 Machine parse_machine(std::string_view text, const std::string& name) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    base::fail(heddleInvalidArgument, "{}:{}: not JSON: {}", name,
-               line_of(text, error.byte > 0 ? error.byte - 1 : 0), error.what());
-  }
+  const auto json = base::parse_json<Json>(text, name);
   Machine machine;
   File file{name, json_lines(text, name), machine.origins};
   Reader reader(file, json, "");
@@ -341,14 +334,11 @@ Machine load_machine(const std::string& name_or_path) {
       return parse_machine(preset.json, fmt::format("{}.json", preset.name));
     known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
   }
-  std::string text;
-  std::ifstream file(name_or_path, std::ios::binary);
-  const bool readable = file && !std::filesystem::is_directory(name_or_path);
-  if (readable) text.assign(std::istreambuf_iterator<char>(file), {});
-  if (!readable || file.bad())
-    base::fail(heddleSystemError, "machine \"{}\" is neither a file that can be read nor one of {}",
-               name_or_path, known);
-  return parse_machine(text, name_or_path);
+  std::error_code unused;
+  if (!std::filesystem::exists(name_or_path, unused))
+    base::fail(heddleSystemError, "machine \"{}\" is neither a file nor one of {}", name_or_path,
+               known);
+  return parse_machine(base::read_file(name_or_path, name_or_path), name_or_path);
 }
 
 std::string machine_json(const Machine& machine) {

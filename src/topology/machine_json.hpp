@@ -12,8 +12,8 @@ namespace heddle::topology {
 
 // Fails with heddleInvalidArgument: "name:line: field: what is wrong; what is allowed".
 Machine parse_machine(std::string_view text, const std::string& name);
-// A preset of that name, or else the file. Fails like parse_machine, or with heddleSystemError when
-// the file cannot be read; the message lists the presets.
+// A preset of that name, or else the file. Fails like parse_machine and base::read_file, or with
+// heddleSystemError when there is no such file; the message lists the presets.
 Machine load_machine(const std::string& name_or_path);
 // What parse_machine reads back.
 std::string machine_json(const Machine& machine);

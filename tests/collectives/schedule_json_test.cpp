@@ -69,7 +69,9 @@ TEST_CASE("every algorithm's schedule reads back as it was written") {
 }
 
 TEST_CASE("a text that is no schedule is refused with line and field") {
-  CHECK_THAT(error_of("{\n\"ranks\": 3,\n"), Contains("file.json:3: no JSON"));
+  CHECK_THAT(error_of("{\n\"ranks\": 3,\n"), Contains("file.json, line 3, column 1: not JSON"));
+  CHECK(error_of("{\"ranks\": 1e999}") ==
+        "file.json, line 1, column 11: not JSON: number overflow parsing '1e999'");
   CHECK_THAT(error_of("[]"), Contains("file.json:1: is []; an object is needed"));
   CHECK_THAT(error_of("{}"), Contains("lacks \"heddle_schedule\""));
   const std::vector<std::pair<std::pair<std::string, std::string>, std::string>> cases = {
@@ -106,7 +108,7 @@ TEST_CASE("a schedule that is wrong is refused with rank, channel and move") {
 
 TEST_CASE("a file that is not there is named") {
   CHECK_THROWS_WITH(load_schedule("/nowhere/ring.json", 4),
-                    Contains("/nowhere/ring.json: the file cannot be read"));
+                    Contains("/nowhere/ring.json: cannot be read"));
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST_CASE("wrong machine files are refused by line and field") {
       {"hosts", R"({"origin": "guessed"})", "two.json:3: hosts: lacks \"value\""},
       {"hosts", "1e12", "two.json:3: hosts: is 1000000000000.0; a whole number"},
       {"hosts", "2,\n\"hosts\": 3", "two.json:4: hosts is there twice"},
-      {"hosts", "2 3", "two.json:3: not JSON"},
+      {"hosts", "2 3", "two.json, line 3, column 12: not JSON"},
       {"software", R"({"choices": [{"algorithm": "ring", "protocol": "LL"}]})",
        "two.json:8: software.choices[0].protocol: \"LL\" is not among software.protocols"},
       {"software", R"({"choices": [{"algorithm": "ring", "up_to_bytes": 5}]})",
@@ -102,7 +102,7 @@ TEST_CASE("wrong machine files are refused by line and field") {
 }
 
 TEST_CASE("a file of another kind is refused") {
-  CHECK(message_of("").find("two.json:1: not JSON") != std::string::npos);
+  CHECK(message_of("").find("two.json, line 1, column 1: not JSON") != std::string::npos);
   CHECK(message_of("[1, 2]").find("an object is needed") != std::string::npos);
   CHECK(message_of(std::string(100, '[') + std::string(100, ']')).find("nested") !=
         std::string::npos);

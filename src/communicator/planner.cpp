@@ -38,12 +38,28 @@ Prepared& Planner::prepare_collective(const Call& call) {
   return *place.prepared;
 }
 
-// Whether HEDDLE_SCHEDULE's file is about such a call. It is proved for blocks of one length only.
-bool Planner::scheduled(const Call& call) const {
-  if (!files_.schedule || call.blocks != nullptr) return false;
+// Why HEDDLE_SCHEDULE's file does not run such a call; empty when it does. Requires a file, which
+// is proved for blocks of one length only.
+std::string Planner::why_not_scheduled(const Call& call) const {
   const collectives::Shape& shape = files_.schedule->shape;
-  return shape.collective == call.collective && shape.ranks == options_.ranks &&
-         (!base::has_root(call.collective) || shape.root == call.root);
+  if (shape.collective != call.collective)
+    return fmt::format("is for {}", base::name_of(shape.collective));
+  if (shape.ranks != options_.ranks)
+    return fmt::format("is for {} ranks, and here are {}", shape.ranks, options_.ranks);
+  if (base::has_root(call.collective) && shape.root != call.root)
+    return fmt::format("has root {}, and the call root {}", shape.root, call.root);
+  return call.blocks != nullptr ? "is for blocks of one length" : "";
+}
+
+// Other collectives have to run something else; where the schedule's own does, it is a surprise.
+void Planner::note_passed_over(const Call& call, std::string_view algorithm) {
+  bool& told = passed_over_[static_cast<std::size_t>(call.collective)];
+  if (options_.rank != 0 || std::exchange(told, true)) return;
+  const bool own = files_.schedule->shape.collective == call.collective;
+  base::log(own ? base::LogLevel::warn : base::LogLevel::info,
+            "{} among {} ranks: {} in place of HEDDLE_SCHEDULE={}, whose schedule {}",
+            base::name_of(call.collective), options_.ranks, algorithm, settings_.schedule,
+            why_not_scheduled(call));
 }
 
 Prepared& Planner::make(std::string by, const executor::Program& program, std::size_t chunk_bytes) {
@@ -88,8 +104,9 @@ tuner::Pick Planner::pick(const Call& call, std::size_t bytes) {
 }
 
 Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
-  if (scheduled(call)) return run_schedule(call);
+  if (files_.schedule && why_not_scheduled(call).empty()) return run_schedule(call);
   const tuner::Pick choice = pick(call, bytes);
+  if (files_.schedule) note_passed_over(call, choice.algorithm->name);
   bool& told = refusal_told_[static_cast<std::size_t>(call.collective)];
   if (choice.force_refused && options_.rank == 0 && !std::exchange(told, true))
     base::log_warn("HEDDLE_ALGO: {}", choice.why);

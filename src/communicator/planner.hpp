@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -63,7 +64,8 @@ class Planner {
   using TransferKey = std::tuple<int, executor::Direction, int>;
 
   Prepared& prepare_collective(const Call& call);
-  bool scheduled(const Call& call) const;
+  std::string why_not_scheduled(const Call& call) const;
+  void note_passed_over(const Call& call, std::string_view algorithm);
   Prepared& run_schedule(const Call& call);
   tuner::Pick pick(const Call& call, std::size_t bytes);
   Prepared& make(std::string by, const executor::Program& program, std::size_t chunk_bytes);
@@ -80,6 +82,8 @@ class Planner {
   std::array<std::array<Remembered, kRecent>, base::kCollectives> recent_{};
   // Of each collective, whether it was said that HEDDLE_ALGO cannot do it.
   std::array<bool, base::kCollectives> refusal_told_{};
+  // Of each collective, whether it was said that HEDDLE_SCHEDULE does not run it.
+  std::array<bool, base::kCollectives> passed_over_{};
   std::vector<std::unique_ptr<Prepared>> prepared_;
   std::map<TransferKey, Prepared> transfers_;
   std::vector<Prepared*> parts_;  // what prepare() answered last

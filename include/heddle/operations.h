@@ -5,7 +5,8 @@
  * (heddleGroupStart) calls only note what is to be done. Send and receive buffers are either the
  * in-place pair that the comment names or do not overlap. Counts are elements. `stream` must be
  * NULL for host buffers. Functions fail with heddleInvalidArgument, naming the argument, before
- * anything moves; heddleRemoteError and heddleTimeout end the communicator.
+ * anything moves; heddleRemoteError and heddleTimeout end the communicator. So does
+ * heddleInvalidUsage where ranks call different operations and HEDDLE_CHECK is set.
  */
 #ifndef HEDDLE_OPERATIONS_H_
 #define HEDDLE_OPERATIONS_H_
@@ -150,7 +151,8 @@ HEDDLE_API heddleResult_t heddleGroupStart(void);
 /* Blocks until all is complete, like the calls themselves. */
 HEDDLE_API heddleResult_t heddleGroupEnd(void);
 /* Returns at once with one work for everything; the calls must be of one communicator. An empty
- * group, or the end of an inner group, gives NULL. */
+ * group, or the end of an inner group, gives NULL. The group is over also when this fails, a NULL
+ * `work` included: then nothing of it is done. */
 HEDDLE_API heddleResult_t heddleGroupEndAsync(heddleWork_t* work);
 
 /* Waits at most timeout_ms milliseconds (negative: as long as HEDDLE_TIMEOUT allows). Returns

@@ -340,8 +340,8 @@ HEDDLE_API heddleResult_t heddleGroupEnd(void) {
 
 HEDDLE_API heddleResult_t heddleGroupEndAsync(heddleWork_t* work) {
   return guarded([&] {
-    required(work, "work");
-    *work = nullptr;
+    if (work == nullptr) heddle::communicator::discard_group("heddleGroupEndAsync: work is NULL");
+    required(work, "work") = nullptr;
     auto [communicator, operation] = heddle::communicator::end_group_async();
     if (operation) give_work(work, std::move(communicator), std::move(operation));
   });

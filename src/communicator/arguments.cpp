@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "base/error.hpp"
 
@@ -48,12 +49,12 @@ void check_rank(const char* what, int rank, int ranks) {
 
 const char* in_place_rule(Collective collective) {
   switch (collective) {
-    case Collective::all_gather: return "in place with send == receive + rank * count";
-    case Collective::reduce_scatter: return "in place with receive == send + rank * count";
-    case Collective::gather: return "in place with send == receive + root * count";
-    case Collective::scatter: return "in place with receive == send + root * count";
-    case Collective::all_to_all: return "nothing else";
-    default: return "in place with send == receive";
+    case Collective::all_gather: return ", or in place with send == receive + rank * count";
+    case Collective::reduce_scatter: return ", or in place with receive == send + rank * count";
+    case Collective::gather: return ", or in place with send == receive + root * count";
+    case Collective::scatter: return ", or in place with receive == send + root * count";
+    case Collective::all_to_all: return "; an all-to-all has no in-place form";
+    default: return ", or in place with send == receive";
   }
 }
 
@@ -79,10 +80,9 @@ void check_overlap(const Call& call, const Extent& send, const Extent& receive,
                                  receive.start + static_cast<std::size_t>(output) * block;
   }
   if (in_place || apart(send, receive)) return;
-  fail(
-      heddleInvalidArgument,
-      "send buffer [{:#x}, +{}) and receive buffer [{:#x}, +{}) overlap: they must be apart, or {}",
-      send.start, send.bytes, receive.start, receive.bytes, in_place_rule(call.collective));
+  fail(heddleInvalidArgument,
+       "send buffer [{:#x}, +{}) and receive buffer [{:#x}, +{}) overlap: they must be apart{}",
+       send.start, send.bytes, receive.start, receive.bytes, in_place_rule(call.collective));
 }
 
 const std::size_t* checked_counts(const char* what, const std::size_t* counts) {
@@ -134,9 +134,10 @@ void check_blocks(const executor::Blocks& blocks, Collective collective, std::si
       if (input.bytes == 0 || in_place || apart(input, output)) continue;
       fail(heddleInvalidArgument,
            "send block {} [{:#x}, +{}) and receive block {} [{:#x}, +{}) overlap: blocks must be "
-           "apart, or {}",
+           "apart{}",
            i, input.start, input.bytes, o, output.start, output.bytes,
-           collective == Collective::all_to_all ? "nothing else" : "the in-place pair");
+           collective == Collective::all_to_all ? in_place_rule(collective)
+                                                : ", but for the in-place pair");
     }
   }
   std::sort(written.begin(), written.end(),
@@ -244,6 +245,34 @@ void check_transfers_to_self(const std::vector<Transfer>& transfers, int rank) {
       fail(heddleInvalidArgument,
            "send {} of rank {} to itself has {} bytes, the receive that meets it {}", i + 1, rank,
            sent[i], received[i]);
+}
+
+void check_transfers_apart(std::vector<Transfer> transfers) {
+  std::sort(transfers.begin(), transfers.end(), [](const Transfer& a, const Transfer& b) {
+    return std::less<>()(a.block.data, b.block.data);
+  });
+  const Transfer* furthest = nullptr;           // that begins before, by its end
+  const Transfer* furthest_received = nullptr;  // the same of receives
+  const auto end_of = [](const Transfer* transfer) {
+    return transfer == nullptr ? nullptr : transfer->block.data + transfer->block.count;
+  };
+  const auto text_of = [](const Transfer& transfer) {
+    return fmt::format("{} [{}, +{})", describe(transfer), fmt::ptr(transfer.block.data),
+                       transfer.block.count);
+  };
+  for (const Transfer& transfer : transfers) {
+    if (transfer.block.count == 0) continue;
+    const bool receives = transfer.direction == executor::Direction::receive;
+    const Transfer* const before = receives ? furthest : furthest_received;
+    if (before != nullptr && std::less<>()(transfer.block.data, end_of(before)))
+      fail(heddleInvalidArgument,
+           "{} and {} of one group overlap: what is received must lie apart from all else",
+           text_of(*before), text_of(transfer));
+    for (const Transfer** last : {&furthest, &furthest_received})
+      if ((receives || last == &furthest) &&
+          (*last == nullptr || end_of(*last) < end_of(&transfer)))
+        *last = &transfer;
+  }
 }
 
 Call barrier_call(heddleStream_t stream) {

@@ -49,6 +49,8 @@ Call checked_transfer(executor::Direction direction, const void* buffer, std::si
 // The k-th send of a rank to itself is met by its k-th receive from itself. Fails with
 // heddleInvalidUsage when there is none, and when their sizes differ.
 void check_transfers_to_self(const std::vector<Transfer>& transfers, int rank);
+// What one transfer of a group receives into, no other receives into or sends. Fails otherwise.
+void check_transfers_apart(std::vector<Transfer> transfers);
 
 Call barrier_call(heddleStream_t stream);
 

@@ -49,9 +49,13 @@ std::vector<Noted> close() {
   if (!ended.spoilt.empty())
     base::fail(heddleInvalidUsage, "nothing of this group was done, for a call of it failed: {}",
                ended.spoilt);
-  for (const Noted& noted : ended.calls)
-    if (noted.call.kind == Call::Kind::transfers)
-      check_transfers_to_self(noted.call.transfers, noted.communicator->rank());
+  std::vector<Transfer> all;
+  for (const Noted& noted : ended.calls) {
+    const std::vector<Transfer>& transfers = noted.call.transfers;
+    check_transfers_to_self(transfers, noted.communicator->rank());
+    all.insert(all.end(), transfers.begin(), transfers.end());
+  }
+  check_transfers_apart(std::move(all));
   return ended.calls;
 }
 
@@ -78,6 +82,14 @@ void add_to_group(std::shared_ptr<Communicator> communicator, Call call) {
 
 void spoil_group(const std::string& why) {
   if (group.spoilt.empty()) group.spoilt = why;
+}
+
+void discard_group(const std::string& why) {
+  if (group.depth == 0) return;
+  if (--group.depth == 0)
+    group = {};
+  else
+    spoil_group(why);
 }
 
 void end_group() {

@@ -15,6 +15,9 @@ void add_to_group(std::shared_ptr<Communicator> communicator, Call call);
 // The group will do nothing at its end but fail with this.
 void spoil_group(const std::string& why);
 
+// Ends a group without doing anything, if there is one; one around it is spoilt.
+void discard_group(const std::string& why);
+
 // Ends a group: the outermost runs everything and waits for all of it, also where something fails;
 // then it throws the first failure. Fails with heddleInvalidUsage without a start, or when a call
 // of the group had failed.

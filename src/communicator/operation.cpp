@@ -5,24 +5,24 @@
 namespace heddle::communicator {
 namespace {
 
-std::string describe_transfer(const Transfer& transfer) {
-  const bool sends = transfer.direction == executor::Direction::send;
-  return fmt::format("{} rank {}", sends ? "send to" : "receive from", transfer.peer);
-}
-
 std::string describe_transfers(const std::vector<Transfer>& transfers, std::uint64_t number) {
   if (transfers.size() == 1)
-    return fmt::format("{} #{} ({} bytes)", describe_transfer(transfers[0]), number,
+    return fmt::format("{} #{} ({} bytes)", describe(transfers[0]), number,
                        transfers[0].block.count);
   constexpr std::size_t kNamed = 4;
   std::string text;
   for (std::size_t i = 0; i < transfers.size() && i < kNamed; ++i)
-    text += (i > 0 ? ", " : "") + describe_transfer(transfers[i]);
+    text += (i > 0 ? ", " : "") + describe(transfers[i]);
   if (transfers.size() > kNamed) text += fmt::format(" and {} more", transfers.size() - kNamed);
   return fmt::format("group of transfers #{} ({})", number, text);
 }
 
 }  // namespace
+
+std::string describe(const Transfer& transfer) {
+  const bool sends = transfer.direction == executor::Direction::send;
+  return fmt::format("{} rank {}", sends ? "send to" : "receive from", transfer.peer);
+}
 
 executor::Buffers buffers_of(const Call& call) {
   executor::Buffers buffers = call.buffers;

@@ -21,6 +21,9 @@ struct Transfer {
   executor::Block block;  // in bytes
 };
 
+// "send to rank 3"
+std::string describe(const Transfer& transfer);
+
 struct Call {
   enum class Kind : std::uint8_t { collective, barrier, transfers };
   Kind kind = Kind::collective;

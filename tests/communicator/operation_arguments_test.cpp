@@ -2,6 +2,7 @@
 // names the argument, before anything moves.
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "heddle/heddle.hpp"
@@ -92,10 +93,10 @@ TEST_CASE("an all-to-all has no in-place form, and other overlaps are refused") 
   const Alone alone;
   float a[16] = {};
   const std::size_t eight[] = {8}, four[] = {4};
-  check_refused(heddleAlltoAll(a, a, 8, heddleFloat32, alone.get(), nullptr), "nothing else");
+  check_refused(heddleAlltoAll(a, a, 8, heddleFloat32, alone.get(), nullptr), "no in-place form");
   check_refused(
       heddleAlltoAllv(a, eight, nullptr, a, eight, nullptr, heddleFloat32, alone.get(), nullptr),
-      "overlap");
+      "overlap: blocks must be apart; an all-to-all has no in-place form");
   check_refused(heddleBroadcast(a, a + 1, 8, heddleFloat32, 0, alone.get(), nullptr),
                 "in place with send == receive");
   check_refused(heddleGather(a, a + 1, 8, heddleFloat32, 0, alone.get(), nullptr), "root * count");
@@ -104,6 +105,47 @@ TEST_CASE("an all-to-all has no in-place form, and other overlaps are refused") 
   check_refused(
       heddleAlltoAllv(a, eight, nullptr, a + 8, four, nullptr, heddleFloat32, alone.get(), nullptr),
       "must be equal");
+}
+
+TEST_CASE("what a group receives lies apart from all that it sends and receives") {
+  const Alone alone;
+  int values[64] = {};
+  struct Piece {
+    bool receives;
+    int first, count;
+  };
+  const auto result_of = [&](const std::vector<Piece>& pieces) {
+    REQUIRE(heddleGroupStart() == heddleSuccess);
+    for (const auto& [receives, first, count] : pieces) {
+      const auto elements = static_cast<std::size_t>(count);
+      if (receives)
+        CHECK(heddleRecv(values + first, elements, heddleInt32, 0, alone.get(), nullptr) ==
+              heddleSuccess);
+      else
+        CHECK(heddleSend(values + first, elements, heddleInt32, 0, alone.get(), nullptr) ==
+              heddleSuccess);
+    }
+    return heddleGroupEnd();
+  };
+  // Sends first: the k-th send of a rank to itself is met by its k-th receive.
+  const auto refused = [&](const std::vector<Piece>& pieces) {
+    check_refused(result_of(pieces), "of one group overlap");
+  };
+  refused({{false, 0, 8}, {true, 0, 8}});
+  refused({{false, 0, 8}, {true, 7, 8}});
+  refused({{false, 8, 8}, {true, 1, 8}});
+  refused({{false, 0, 4}, {false, 4, 4}, {true, 20, 4}, {true, 23, 4}});
+  // One that lies in a longer one, with another between their beginnings.
+  refused({{false, 40, 20},
+           {false, 0, 1},
+           {false, 1, 1},
+           {true, 10, 20},
+           {true, 12, 1},
+           {true, 20, 1}});
+  refused({{false, 0, 20}, {false, 5, 1}, {true, 40, 20}, {true, 19, 1}});
+  // Two sends may read the same, neighbours touch, and nothing overlaps nothing.
+  CHECK(result_of({{false, 0, 8}, {false, 4, 8}, {true, 12, 8}, {true, 20, 8}}) == heddleSuccess);
+  CHECK(result_of({{false, 0, 8}, {false, 3, 0}, {true, 8, 8}, {true, 9, 0}}) == heddleSuccess);
 }
 
 TEST_CASE("pre-scaled sums: unknown, destroyed, of another type or communicator") {
@@ -147,6 +189,16 @@ TEST_CASE("groups that are not there, and sends to oneself that nobody receives"
                 "1 sends to itself and 0 receives", heddleInvalidUsage);
   check_refused(heddleRecvAsync(values, 4, heddleInt32, 0, alone.get(), nullptr, &work),
                 "0 sends to itself and 1 receives", heddleInvalidUsage);
+  // A group whose end has nowhere to put its work is over all the same.
+  REQUIRE(heddleGroupStart() == heddleSuccess);
+  check_refused(heddleGroupEndAsync(nullptr), "work is NULL");
+  check_refused(heddleGroupEnd(), "not started", heddleInvalidUsage);
+  // An inner one spoils the outer.
+  REQUIRE(heddleGroupStart() == heddleSuccess);
+  REQUIRE(heddleGroupStart() == heddleSuccess);
+  check_refused(heddleGroupEndAsync(nullptr), "work is NULL");
+  check_refused(heddleGroupEnd(), "nothing of this group was done", heddleInvalidUsage);
+  check_refused(heddleGroupEnd(), "not started", heddleInvalidUsage);
   REQUIRE(heddleGroupStart() == heddleSuccess);
   CHECK(heddleSend(values, 4, heddleInt32, 0, alone.get(), nullptr) == heddleSuccess);
   CHECK(heddleRecv(values + 4, 3, heddleInt32, 0, alone.get(), nullptr) == heddleSuccess);

@@ -43,7 +43,7 @@ typedef enum HEDDLE_INT {
   heddleSystemError = 2,          /* the operating system or libfabric failed */
   heddleInternalError = 3,        /* a fault of this library */
   heddleInvalidArgument = 4,      /* a bad argument or setting */
-  heddleInvalidUsage = 5,         /* a call out of order */
+  heddleInvalidUsage = 5,         /* a call out of order, or unlike other ranks' (HEDDLE_CHECK) */
   heddleRemoteError = 6,          /* another rank died, left or disagreed */
   heddleInProgress = 7,           /* not finished yet */
   heddleTimeout = 8,              /* no progress within the time allowed */

@@ -139,6 +139,12 @@ const SettingRow kTable[] = {
     {"HEDDLE_INIT_TIMEOUT", "0.1 to 1000000 seconds", "How long a rank waits for all to join.",
      [](Settings& s, std::string_view text) { return parse_in(text, 0.1, 1e6, s.init_timeout); },
      [](const Settings& s) { return fmt::format("{:g}", s.init_timeout); }},
+    {"HEDDLE_CHECK", "0 or 1",
+     "Before a collective moves data, the ranks compare what they call: collective, counts, type, "
+     "reduction, root and order. A difference is heddleInvalidUsage on every rank, in words. For "
+     "finding mistakes: each operation waits for all ranks and for the root's answer.",
+     [](Settings& s, std::string_view text) { return parse_bool(text, s.check); },
+     [](const Settings& s) { return fmt::format("{:d}", s.check); }},
     {"HEDDLE_SPIN", "-1 to 1000000 microseconds; -1 chooses",
      "How long a waiting rank keeps its core before it yields. Chosen from cores and ranks.",
      [](Settings& s, std::string_view text) { return parse_in(text, -1, 1000000, s.spin); },
@@ -232,6 +238,10 @@ Settings load_settings(const char* const* environment, std::string_view override
     const std::string_view entry(*environment);
     const auto equals = entry.find('=');
     if (!entry.starts_with("HEDDLE_") || equals == std::string_view::npos) continue;
+    if (entry.substr(0, equals) == "HEDDLE_") {
+      warnings.emplace_back("the environment has a variable HEDDLE_ without the name of a setting");
+      continue;
+    }
     apply(settings, entry.substr(0, equals), entry.substr(equals + 1), "environment", warnings);
   }
   while (!overrides.empty()) {
@@ -240,7 +250,7 @@ Settings load_settings(const char* const* environment, std::string_view override
     overrides = space == std::string_view::npos ? "" : overrides.substr(space + 1);
     if (entry.empty()) continue;
     const auto equals = entry.find('=');
-    if (equals == std::string_view::npos)
+    if (equals == std::string_view::npos || equals == 0)
       fail(heddleInvalidArgument, "config settings: \"{}\" is not NAME=value", entry);
     apply(settings, entry.substr(0, equals), entry.substr(equals + 1), "config", warnings);
   }

@@ -31,8 +31,9 @@ struct Settings {
   std::size_t eager_bytes = 8192;
   double timeout = 600;       // seconds without progress
   double init_timeout = 120;  // seconds
-  int spin = -1;              // microseconds; -1: chosen from cores and ranks
-  std::string root;           // host:port
+  bool check = false;
+  int spin = -1;     // microseconds; -1: chosen from cores and ranks
+  std::string root;  // host:port
   std::string secret;
 
   // Where each row of the table got its value: "default", "environment" or "config".

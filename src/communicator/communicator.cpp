@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "communicator/agreement.hpp"
 #include "communicator/progress_thread.hpp"
 
 namespace heddle::communicator {
@@ -16,6 +17,8 @@ namespace {
 constexpr std::size_t kSlotBytes = 256 * 1024;
 // How long to wait for the root to say who is to blame before this rank's own view is told.
 constexpr base::Seconds kVerdict{1.0};
+// Seconds that a send or a receive waits before the root is asked whether its peer has left.
+constexpr double kLongWait = 0.7;
 
 std::size_t slot_bytes(const base::Settings& settings) {
   return settings.slot_bytes != 0 ? settings.slot_bytes : kSlotBytes;
@@ -182,9 +185,12 @@ Communicator::Turn Communicator::step() {
 }
 
 void Communicator::begin(Operation& operation) {
-  if (world_.member() != nullptr && operation.call.kind != Call::Kind::transfers)
-    world_.member()->started(operation.number);
-  blocked_since_.reset();
+  Member* const member = world_.member();
+  if (member != nullptr && operation.call.kind != Call::Kind::transfers) {
+    member->started(operation.number);
+    if (settings_.check) member->calls(operation.number, lines_to_agree(operation));
+  }
+  note_moved();
   try {
     running_.begin(operation.call);
   } catch (const base::Error& error) {
@@ -194,15 +200,32 @@ void Communicator::begin(Operation& operation) {
   }
 }
 
+// Whether the operation may move data: with HEDDLE_CHECK, once the root has said that all ranks
+// call the same.
+bool Communicator::agreed() const {
+  return !settings_.check || world_.member() == nullptr ||
+         current_->call.kind == Call::Kind::transfers ||
+         world_.member()->agreed() == current_->number;
+}
+
+// The rank that the operation under way waits for, or -1.
+int Communicator::waits_for_rank() const { return agreed() ? running_.waiting_on_rank() : -1; }
+
 Communicator::Turn Communicator::advance() {
   check_alive();
+  if (!agreed()) {
+    // The operation before may be over here while others still wait for its last data.
+    if (fabric() != nullptr) fabric()->progress();
+    return Turn::blocked;
+  }
   const auto now = running_.advance();
   if (now == Running::State::done) {
+    note_moved();
     retire(heddleSuccess, {});
     return Turn::moved;
   }
   if (now == Running::State::blocked) return Turn::blocked;
-  blocked_since_.reset();
+  note_moved();
   return Turn::moved;
 }
 
@@ -218,14 +241,22 @@ void Communicator::retire(heddleResult_t result, const std::string& text) {
 void Communicator::note_blocked() {
   if (current_ == nullptr || failing_) return;
   if (!blocked_since_) blocked_since_ = base::Clock::now();
-  if (base::seconds_since(*blocked_since_) < settings_.timeout) return;
+  const double blocked = base::seconds_since(*blocked_since_);
+  Member* const member = world_.member();
+  const bool transfers = current_->call.kind == Call::Kind::transfers;
+  if (member != nullptr && transfers && blocked > kLongWait) member->waits_for(waits_for_rank());
+  if (blocked < settings_.timeout) return;
   const std::string text = waiting_text(*current_);
-  if (world_.member() != nullptr)
+  if (member != nullptr)
     // No rank is behind in transfers, which are not everybody's.
-    world_.member()->report_stuck(
-        current_->call.kind == Call::Kind::transfers ? 0 : current_->number,
-        running_.waiting_on_rank(), text);
+    member->report_stuck(transfers ? 0 : current_->number, waits_for_rank(), text);
   failing_.emplace(Failing{base::Error(heddleTimeout, text), base::Deadline(kVerdict)});
+}
+
+void Communicator::note_moved() {
+  if (!blocked_since_) return;
+  blocked_since_.reset();
+  if (world_.member() != nullptr) world_.member()->waits_for(-1);
 }
 
 void Communicator::begin_failing(const base::Error& error) {
@@ -260,6 +291,11 @@ void Communicator::check_alive() const {
 }
 
 std::string Communicator::waiting_text(const Operation& operation) const {
+  if (!agreed())
+    return fmt::format(
+        "{} on rank {} made no progress for {:.1f} s and waits for all ranks to "
+        "call it (HEDDLE_CHECK)",
+        operation.describe(), rank(), base::seconds_since(*blocked_since_));
   const int peer = running_.waiting_on_rank();
   return fmt::format("{} by {} on rank {} made no progress for {:.1f} s and waits for {}{}",
                      operation.describe(), running_.by(), rank(),

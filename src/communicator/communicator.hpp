@@ -76,9 +76,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool pick_next();
   Turn advance();
   void begin(Operation& operation);
+  bool agreed() const;
+  int waits_for_rank() const;
   void retire(heddleResult_t result, const std::string& text);
   void check_alive() const;
   void note_blocked();
+  void note_moved();
   void begin_failing(const base::Error& error);
   Turn settle_failure();
   void finish_all_queued();

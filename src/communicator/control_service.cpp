@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
@@ -15,6 +16,16 @@ namespace heddle::communicator {
 namespace {
 
 std::atomic<bool> forked{false};
+
+void serve_all(const std::vector<std::shared_ptr<Watched>>& all) {
+  for (const auto& watched : all) {
+    try {
+      watched->serve();
+    } catch (const std::exception& error) {
+      base::log_error("control thread: {}", error.what());
+    }
+  }
+}
 
 }  // namespace
 
@@ -70,26 +81,33 @@ void ControlService::run() {
     {
       const std::lock_guard lock(mutex_);
       std::erase_if(watched_, [](const auto& watched) { return watched->finished(); });
-      if (stop_ || watched_.empty()) {
-        running_ = false;
-        return;
-      }
       mine = watched_;
+      running_ = !stop_ && !mine.empty();
+      if (!running_) break;
     }
     poll_set.assign(1, pollfd{wake_.get(), POLLIN, 0});
     for (const auto& watched : mine) watched->add_to(poll_set);
     poll(poll_set.data(), poll_set.size(), kTickMs);
     std::uint64_t count = 0;
     [[maybe_unused]] const auto got = read(wake_.get(), &count, sizeof count);
-    for (const auto& watched : mine) {
-      try {
-        watched->serve();
-      } catch (const std::exception& error) {
-        base::log_error("control thread: {}", error.what());
-      }
-    }
+    serve_all(mine);
     mine.clear();
   }
+  if (!mine.empty()) serve_last(mine);  // the process ends
+}
+
+// A rank of this process may just have told the root, here as well, why it fails. The others must
+// hear of it before the process and their connections are gone.
+void ControlService::serve_last(const std::vector<std::shared_ptr<Watched>>& watched) {
+  constexpr int kQuietMs = 20;
+  const base::Deadline deadline(base::Seconds(0.3));
+  std::vector<pollfd> poll_set;
+  do {
+    poll_set.clear();
+    serve_all(watched);
+    for (const auto& one : watched)
+      if (!one->finished()) one->add_to(poll_set);
+  } while (!deadline.passed() && poll(poll_set.data(), poll_set.size(), kQuietMs) > 0);
 }
 
 }  // namespace heddle::communicator

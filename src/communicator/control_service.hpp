@@ -39,6 +39,7 @@ class ControlService {
 
  private:
   void run();
+  void serve_last(const std::vector<std::shared_ptr<Watched>>& watched);
   void stop();
 
   std::mutex mutex_;

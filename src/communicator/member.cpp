@@ -42,7 +42,7 @@ Member::Member(const JoinRequest& request, const std::string& text, std::vector<
   const Secret nonce = random_secret();
   stream_.send_all(Kind::hello, Writer().u32(kProtocolVersion).text(as_text(nonce)).str(),
                    deadline_, what_);
-  const Message challenge = stream_.receive(deadline_, what_);
+  const Message challenge = answer();
   Reader reader(challenge.payload);
   const std::uint32_t version = challenge.kind == Kind::challenge ? reader.u32() : 0;
   if (version != kProtocolVersion)
@@ -69,12 +69,15 @@ Member::Member(const JoinRequest& request, const std::string& text, std::vector<
   table = receive_table();
 }
 
+Message Member::answer() {
+  Message message = stream_.receive(deadline_, what_);
+  if (message.kind != Kind::failure) return message;
+  const Failure failure = read_failure(message.payload);
+  throw base::Error(failure.code, failure.text);
+}
+
 std::vector<std::string> Member::receive_table() {
-  const Message message = stream_.receive(deadline_, what_);
-  if (message.kind == Kind::failure) {
-    const Failure failure = read_failure(message.payload);
-    throw base::Error(failure.code, failure.text);
-  }
+  const Message message = answer();
   if (message.kind != Kind::table)
     base::fail(heddleRemoteError, "{}: the root sent something unexpected", what_);
   Reader reader(message.payload);
@@ -120,7 +123,9 @@ void Member::serve() {
   for (const auto& [kind, payload] : outbox) alive = stream_.send(kind, payload) && alive;
   if (!closing && base::seconds_since(last_beat_) > kBeatSeconds) {
     last_beat_ = base::Clock::now();
-    alive = stream_.send(Kind::heartbeat, Writer().u64(started_.load()).str()) && alive;
+    alive =
+        stream_.send(Kind::heartbeat, Writer().u64(started_.load()).i32(waits_for_.load()).str()) &&
+        alive;
   }
   alive = stream_.flush() && alive;
   if (!alive && !closing)
@@ -145,6 +150,8 @@ void Member::handle(const Message& message) {
     const std::lock_guard lock(mutex_);
     all_left_ = true;
     changed_.notify_all();
+  } else if (message.kind == Kind::agreed) {
+    agreed_ = Reader(message.payload).u64();
   } else if (message.kind != Kind::heartbeat) {
     base::fail(heddleRemoteError, "unexpected control message from the root");
   }
@@ -170,6 +177,10 @@ void Member::queue(Kind kind, std::string payload) {
     outbox_.emplace_back(kind, std::move(payload));
   }
   ControlService::instance().wake();
+}
+
+void Member::calls(std::uint64_t operation, const std::string& lines) {
+  queue(Kind::calls, Writer().u64(operation).text(lines).str());
 }
 
 void Member::report_stuck(std::uint64_t operation, int waits_for, const std::string& text) {

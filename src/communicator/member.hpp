@@ -44,6 +44,11 @@ class Member : public Watched {
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
   Failure failure() const;
   void started(std::uint64_t operation) { started_.store(operation, std::memory_order_relaxed); }
+  // Tells the root what this rank calls; agreed() is that operation once all call the same.
+  void calls(std::uint64_t operation, const std::string& lines);
+  std::uint64_t agreed() const { return agreed_.load(std::memory_order_relaxed); }
+  // The rank for which a send or receive has been waiting long, or -1: it may have left.
+  void waits_for(int rank) { waits_for_.store(rank, std::memory_order_relaxed); }
   // Tells the root that operation makes no progress; the root names the culprit to all.
   void report_stuck(std::uint64_t operation, int waits_for, const std::string& text);
   // Tells the root that this rank fails, so that nobody waits for it.
@@ -63,6 +68,8 @@ class Member : public Watched {
   bool finished() const override { return finished_.load(); }
 
  private:
+  // What the root says next while this rank joins; throws what it refuses with.
+  Message answer();
   std::vector<std::string> receive_table();
   void queue(Kind kind, std::string payload);
   void handle(const Message& message);
@@ -87,6 +94,8 @@ class Member : public Watched {
   std::atomic<bool> failed_{false};
   std::atomic<bool> finished_{false};
   std::atomic<std::uint64_t> started_{0};
+  std::atomic<std::uint64_t> agreed_{0};
+  std::atomic<int> waits_for_{-1};
 };
 
 }  // namespace heddle::communicator

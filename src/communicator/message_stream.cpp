@@ -77,7 +77,6 @@ void MessageStream::send_all(Kind kind, std::string_view payload, const base::De
     wait_for(fd(), POLLOUT, deadline, what);
     alive = flush();
   }
-  if (!alive) base::fail(heddleRemoteError, "{}: the connection closed", what);
 }
 
 Message MessageStream::receive(const base::Deadline& deadline, const std::string& what) {

@@ -18,12 +18,14 @@ enum class Kind : std::uint8_t {
   join,       // rank: proof, rank, ranks, description of itself
   table,      // root: every rank's text of one exchange, by rank
   exchange,   // rank: its text of the next exchange
-  heartbeat,  // rank: operations started; root echoes an empty one
+  heartbeat,  // rank: operations started, rank that a transfer waits for; root: nothing
   stuck,      // rank: operation, rank it waits for, text: it makes no progress
   give_up,    // rank: result, text: it fails or aborts
   failure,    // root: rank at fault, result, text
   leave,      // rank: it destroys the communicator
-  all_left    // root: every rank has left
+  all_left,   // root: every rank has left
+  calls,      // rank: operation, what it calls: HEDDLE_CHECK
+  agreed      // root: operation that every rank calls alike
 };
 
 struct Message {
@@ -50,7 +52,8 @@ class MessageStream {
   // The next whole message, if there is one.
   std::optional<Message> next();
 
-  // Blocking forms for the join: fail with heddleTimeout or heddleRemoteError, naming `what`.
+  // Blocking forms for the join: fail with heddleTimeout or heddleRemoteError, naming `what`. A
+  // peer that has closed may have said why: sending does not fail then, receiving does or gives it.
   void send_all(Kind kind, std::string_view payload, const base::Deadline& deadline,
                 const std::string& what);
   Message receive(const base::Deadline& deadline, const std::string& what);

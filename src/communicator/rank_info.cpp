@@ -5,25 +5,16 @@
 
 #include "base/error.hpp"
 #include "communicator/bytes.hpp"
+#include "communicator/lines.hpp"
 
 namespace heddle::communicator {
 namespace {
 
-constexpr std::array<std::string_view, 8> kAgreed = {
-    "HEDDLE_SHM",   "HEDDLE_RMA",        "HEDDLE_PROVIDER",    "HEDDLE_ALGO",
-    "HEDDLE_SLOTS", "HEDDLE_SLOT_BYTES", "HEDDLE_EAGER_BYTES", "HEDDLE_CHANNELS"};
+constexpr std::array<std::string_view, 9> kAgreed = {
+    "HEDDLE_SHM",        "HEDDLE_RMA",         "HEDDLE_PROVIDER", "HEDDLE_ALGO", "HEDDLE_SLOTS",
+    "HEDDLE_SLOT_BYTES", "HEDDLE_EAGER_BYTES", "HEDDLE_CHANNELS", "HEDDLE_CHECK"};
 
 constexpr double kSpinMicroseconds = 1000;
-
-std::vector<std::string_view> lines(std::string_view text) {
-  std::vector<std::string_view> out;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    out.push_back(text.substr(0, end));
-    text = end == std::string_view::npos ? "" : text.substr(end + 1);
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -75,8 +66,8 @@ std::string agreed_settings(const base::Settings& settings) {
 void check_agreement(const std::vector<RankInfo>& infos) {
   for (std::size_t rank = 1; rank < infos.size(); ++rank) {
     if (infos[rank].agreed == infos[0].agreed) continue;
-    const auto first = lines(infos[0].agreed);
-    const auto other = lines(infos[rank].agreed);
+    const auto first = lines_of(infos[0].agreed);
+    const auto other = lines_of(infos[rank].agreed);
     for (std::size_t i = 0; i < std::min(first.size(), other.size()); ++i)
       if (first[i] != other[i])
         base::fail(heddleInvalidArgument,

@@ -22,6 +22,13 @@ constexpr std::size_t kMostStrangers = 4096;
 constexpr double kSilenceSeconds = 2;
 // How long to listen for a better report of what is stuck; ranks wait a second for the answer.
 constexpr double kStuckSeconds = 0.3;
+// How long a rank has been gone when others that wait for it are told: its last data may be on its
+// way.
+constexpr double kLeftSeconds = 0.7;
+// How long ranks that come after the join has failed are told why.
+constexpr double kFailedJoinSeconds = 2;
+// Ranks that call different operations are told so when all have called, or after this time.
+constexpr double kLateCallSeconds = 1;
 // How long nobody is let in after the descriptors ran out.
 constexpr double kNoRoomSeconds = 1;
 
@@ -65,8 +72,15 @@ void Root::serve() {
   for (auto& connection : connections_) serve(connection);
   check_join_deadline();
   check_stuck();
+  check_calls();
   connections_.remove_if([](const auto& c) { return c.stage == Stage::gone; });
-  if (used_ && members() == 0) finished_ = true;
+  finished_ = done();
+}
+
+// All have gone; but where the join failed, who is yet to come must hear why.
+bool Root::done() const {
+  if (!used_ || members() != 0) return false;
+  return joined_ || !failed_ || base::seconds_since(failed_->since) > kFailedJoinSeconds;
 }
 
 void Root::admit_strangers() {
@@ -130,7 +144,9 @@ void Root::handle(Connection& connection, const Message& message) {
     case Kind::heartbeat:
       connection.started = reader.u64();
       connection.stream.send(Kind::heartbeat, "");
-      return check_leavers();
+      check_leavers();
+      return check_wait_for_leaver(connection, reader.i32());
+    case Kind::calls: return note_call(connection, message);
     case Kind::stuck: return note_stuck(connection, message);
     case Kind::give_up: {
       const auto code = static_cast<heddleResult_t>(reader.u32());
@@ -139,6 +155,8 @@ void Root::handle(Connection& connection, const Message& message) {
     case Kind::leave:
       connection.started = reader.u64();
       connection.left = true;
+      departed_.push_back(
+          {connection.rank, connection.name, connection.started, base::Clock::now()});
       check_leavers();
       if (std::all_of(connections_.begin(), connections_.end(),
                       [](const auto& c) { return c.stage != Stage::member || c.left; }))
@@ -186,13 +204,19 @@ void Root::handle_join(Connection& connection, const Message& message) {
     return drop_stranger(connection, "a rank out of range");
   connection.name = fmt::format("rank {} on host {} (pid {})", rank, host, pid);
   connection.heard = base::Clock::now();
-  if (failed_ || joined_)
-    return refuse(connection,
-                  fmt::format("{} comes too late: this communicator {}", connection.name,
-                              failed_ ? "has failed" : "has all its ranks"));
+  if (failed_)
+    return refuse(connection, failed_->code,
+                  fmt::format("{} comes too late, this communicator has failed: {}",
+                              connection.name, failed_->text));
+  if (joined_)
+    return refuse(
+        connection, heddleInvalidUsage,
+        fmt::format("{} comes too late: this communicator has all its ranks", connection.name));
   connection.rank = rank;
   connection.text = std::move(text);
   connection.stage = Stage::member;
+  // A call of HEDDLE_CHECK has a line for every rank.
+  connection.stream.allow(kLargestText + kLargestLine * static_cast<std::size_t>(ranks));
   used_ = true;
   if (!exchange_since_) exchange_since_ = base::Clock::now();
   init_timeout_ = std::min(init_timeout_, timeout);
@@ -244,20 +268,57 @@ void Root::check_join_deadline() {
 }
 
 void Root::check_leavers() {
-  const Connection* leaver = nullptr;  // the one with the fewest operations
-  const Connection* ahead = nullptr;   // the rank with the most
-  for (const auto& connection : connections_) {
-    if (connection.stage != Stage::member) continue;
-    if (connection.left && (leaver == nullptr || connection.started < leaver->started))
-      leaver = &connection;
-    if (ahead == nullptr || connection.started > ahead->started) ahead = &connection;
-  }
+  const Departed* leaver = nullptr;   // the one with the fewest operations
+  const Connection* ahead = nullptr;  // the rank with the most
+  for (const Departed& gone : departed_)
+    if (leaver == nullptr || gone.started < leaver->started) leaver = &gone;
+  for (const auto& connection : connections_)
+    if (connection.stage == Stage::member &&
+        (ahead == nullptr || connection.started > ahead->started))
+      ahead = &connection;
   // A rank that has left will not take part in what others have called since.
-  if (leaver != nullptr && ahead->started > leaver->started)
+  if (leaver != nullptr && ahead != nullptr && ahead->started > leaver->started)
     fail_all(leaver->rank, heddleRemoteError,
              fmt::format("{} destroyed its communicator after {} operations, but {} has called "
                          "operation #{}",
                          leaver->name, leaver->started, ahead->name, ahead->started));
+}
+
+const Root::Departed* Root::departed(int rank) const {
+  for (const Departed& gone : departed_)
+    if (gone.rank == rank) return &gone;
+  return nullptr;
+}
+
+// Only the root knows who has left; a rank that is blocked in a send or a receive says for whom it
+// waits. What the other had sent before it left has had the time to arrive.
+void Root::check_wait_for_leaver(const Connection& waiter, int rank) {
+  const Departed* const gone = departed(rank);
+  if (gone == nullptr || base::seconds_since(gone->since) < kLeftSeconds) return;
+  fail_all(rank, heddleRemoteError,
+           fmt::format("{} has left the communicator (heddleCommDestroy), but {} waits for it in a "
+                       "send or a receive",
+                       gone->name, waiter.name));
+}
+
+void Root::note_call(const Connection& connection, const Message& message) {
+  Reader reader(message.payload);
+  const std::uint64_t number = reader.u64();
+  agreement_.add(connection.rank, connection.name, number, reader.text());
+}
+
+void Root::check_calls() {
+  if (failed_ || agreement_.ranks() == 0) return;
+  const bool all = agreement_.ranks() == static_cast<std::size_t>(ranks_);
+  if (agreement_.differ() && (all || agreement_.seconds() > kLateCallSeconds)) {
+    const auto difference = agreement_.difference();
+    return fail_all(difference.rank, heddleInvalidUsage, difference.text);
+  }
+  if (!all) return;
+  for (auto& connection : connections_)
+    if (connection.stage == Stage::member)
+      connection.stream.send(Kind::agreed, Writer().u64(agreement_.number()).str());
+  agreement_.clear();
 }
 
 // Ranks that wait for each other's victims say so at about the same time. Who is stuck in a send or
@@ -300,8 +361,14 @@ void Root::check_stuck() {
   if (culprit == nullptr)
     for (const auto& other : connections_)
       if (other.stage == Stage::member && other.rank == stuck_->waits_for) culprit = &other;
-  const int rank = culprit != nullptr ? culprit->rank : -1;
-  const std::string name = culprit != nullptr ? culprit->name : "an unknown rank";
+  int rank = culprit != nullptr ? culprit->rank : -1;
+  std::string name = culprit != nullptr ? culprit->name : "an unknown rank";
+  if (const Departed* const gone = departed(stuck_->waits_for);
+      gone != nullptr && (culprit == nullptr || culprit->rank == gone->rank)) {
+    rank = gone->rank;
+    name = gone->name;
+    why = "it has left the communicator";
+  }
   fail_all(rank, heddleTimeout,
            fmt::format("{} holds up the others ({}); seen by {}: {}", name, why, reporter,
                        stuck_->what));
@@ -320,15 +387,16 @@ void Root::lost(Connection& connection) {
 }
 
 void Root::fail_all(int rank, heddleResult_t code, const std::string& text) {
-  if (std::exchange(failed_, true)) return;
+  if (failed_) return;
+  failed_ = Failed{code, text, base::Clock::now()};
   base::log_info("communicator failed: {}", text);
   for (auto& connection : connections_)
     if (connection.stage == Stage::member)
       connection.stream.send(Kind::failure, failure_payload(rank, code, text));
 }
 
-void Root::refuse(Connection& connection, const std::string& text) {
-  connection.stream.send(Kind::failure, failure_payload(-1, heddleInvalidUsage, text));
+void Root::refuse(Connection& connection, heddleResult_t code, const std::string& text) {
+  connection.stream.send(Kind::failure, failure_payload(-1, code, text));
   connection.stage = Stage::refused;
 }
 

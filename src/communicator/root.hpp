@@ -12,8 +12,10 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/deadline.hpp"
+#include "communicator/agreement.hpp"
 #include "communicator/control_service.hpp"
 #include "communicator/message_stream.hpp"
 #include "communicator/secret.hpp"
@@ -25,6 +27,8 @@ namespace heddle::communicator {
 inline constexpr std::uint32_t kProtocolVersion = 1;
 // A member's text and a table of them: 64 KiB a rank is far more than a rank has to say.
 inline constexpr std::size_t kLargestText = 1 << 16;
+// A line of what a rank calls (lines_to_agree).
+inline constexpr std::size_t kLargestLine = 64;
 inline constexpr int kMostRanks = 1 << 20;
 
 class Root : public Watched {
@@ -54,6 +58,14 @@ class Root : public Watched {
     bool left = false;
   };
 
+  // A rank that has said leave. Kept when its connection has gone: others may yet call it.
+  struct Departed {
+    int rank;
+    std::string name;
+    std::uint64_t started;
+    base::Clock::time_point since;
+  };
+
   // What a rank says of an operation that makes no progress.
   struct Stuck {
     int rank;
@@ -69,6 +81,10 @@ class Root : public Watched {
   void handle(Connection& connection, const Message& message);
   void handle_hello(Connection& connection, const Message& message);
   void handle_join(Connection& connection, const Message& message);
+  void note_call(const Connection& connection, const Message& message);
+  void check_calls();
+  void check_wait_for_leaver(const Connection& waiter, int rank);
+  const Departed* departed(int rank) const;
   void note_stuck(const Connection& connection, const Message& message);
   void check_stuck();
   void complete_exchange();
@@ -77,7 +93,8 @@ class Root : public Watched {
   void lost(Connection& connection);
   // Ends the communicator for everyone: the rank at fault, and why.
   void fail_all(int rank, heddleResult_t code, const std::string& text);
-  void refuse(Connection& connection, const std::string& text);
+  void refuse(Connection& connection, heddleResult_t code, const std::string& text);
+  bool done() const;
   void drop_stranger(Connection& connection, const char* why);
   int members() const;
 
@@ -91,9 +108,17 @@ class Root : public Watched {
   std::optional<base::Clock::time_point> exchange_since_;  // first text of the exchange under way
   std::optional<base::Clock::time_point> no_room_since_;   // out of descriptors
   std::optional<Stuck> stuck_;
+  Agreement agreement_;  // HEDDLE_CHECK: of the operation that ranks call now
+  std::vector<Departed> departed_;
   bool used_ = false;    // somebody has joined
   bool joined_ = false;  // all ranks were there
-  bool failed_ = false;
+  // What ended the communicator, and when.
+  struct Failed {
+    heddleResult_t code;
+    std::string text;
+    base::Clock::time_point since;
+  };
+  std::optional<Failed> failed_;
   bool finished_ = false;
 };
 

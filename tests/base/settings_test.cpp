@@ -102,6 +102,15 @@ TEST_CASE("a misspelt name is told, with the nearest one") {
   CHECK_THAT(loaded.warnings[0], Contains("HEDDLE_CHANELS") && Contains("HEDDLE_CHANNELS?"));
 }
 
+TEST_CASE("a setting without a name is told as that") {
+  const Loaded loaded = load({"HEDDLE_=4", "HEDDLE_=", "=4", "="});
+  REQUIRE(loaded.warnings.size() == 2);
+  for (const auto& warning : loaded.warnings)
+    CHECK(warning == "the environment has a variable HEDDLE_ without the name of a setting");
+  for (const char* overrides : {"=", "=4", "HEDDLE_SLOTS=8 =x"})
+    CHECK_THROWS_WITH(load({}, overrides), Contains("is not NAME=value"));
+}
+
 TEST_CASE("a communicator's own settings win over the environment") {
   const Loaded loaded =
       load({"HEDDLE_CHANNELS=4", "HEDDLE_ALGO=tree"}, "HEDDLE_CHANNELS=2  HEDDLE_SLOTS=16");

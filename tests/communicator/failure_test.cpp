@@ -56,6 +56,35 @@ TEST_CASE("a rank that leaves early is named") {
   CHECK_THAT(error, Contains("rank 1") && Contains("destroyed"));
 }
 
+TEST_CASE("a send or receive with a rank that has left ends soon and names it") {
+  const std::string how = GENERATE(from_range(std::begin(kCarriers), std::end(kCarriers)));
+  const bool sends = GENERATE(true, false);
+  INFO(how << (sends ? ", a send" : ", a receive"));
+  std::string error;
+  run_ranks(
+      3,
+      [&](Communicator& communicator, int rank) {
+        // What was sent before a rank left arrives.
+        std::vector<int> values(1'000'000, rank);
+        if (rank == 1) communicator.send(values.data(), 10, heddleInt32, 0);
+        if (rank != 0) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        communicator.receive(values.data(), 10, heddleInt32, 1);
+        expect(values[9] == 1, "what came before is wrong");
+        try {
+          if (sends)
+            communicator.send(values, 1);  // more than the slots take
+          else
+            communicator.receive(values, 1);
+        } catch (const Error& thrown) {
+          expect(thrown.code() == heddleRemoteError, "another code");
+          error = thrown.what();
+        }
+      },
+      how + " HEDDLE_TIMEOUT=50");  // the time limit of this test is 60
+  CHECK_THAT(error, Contains("rank 1 on host") && Contains("has left the communicator"));
+}
+
 TEST_CASE("abort ends operations of all ranks quickly") {
   const auto start = base::Clock::now();
   std::vector<std::string> errors(3);

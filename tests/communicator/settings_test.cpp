@@ -23,6 +23,7 @@ const std::vector<Odd> kOdd = {
     {"HEDDLE_SPIN", {"1", "1000", "1000000"}},
     {"HEDDLE_SHM", {"1", "on", "off", "no", "true"}},
     {"HEDDLE_RMA", {"1", "on", "off", "no", "true"}},
+    {"HEDDLE_CHECK", {"1", "on", "off", "no", "true"}},
     {"HEDDLE_ALGO", {"auto", "ring", "bruck", "hierarchical", "rings", "hierarchical:ring"}},
     // Less than seconds would be a test of how busy the machine is.
     {"HEDDLE_TIMEOUT", {"20", "1e6", "1000000.0", "1e7"}},

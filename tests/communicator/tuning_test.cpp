@@ -3,9 +3,13 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
+#include "collectives/schedule_json.hpp"
+#include "collectives/select.hpp"
 #include "ranks.hpp"
 
 namespace heddle::test {
@@ -64,6 +68,52 @@ TEST_CASE("a file's eager threshold is at most what the setting may be") {
 TEST_CASE("a file without a threshold leaves the default") {
   const TuningFile file(R"("count": 1, "bandwidth_gb_per_s": 1)");
   CHECK(told(file, "", "HEDDLE_EAGER_BYTES=8192") == "");
+}
+
+TEST_CASE("a schedule that does not fit a call is said to be passed over, once") {
+  const std::string folder = "/tmp/heddle-passed-over-" + std::to_string(getpid());
+  const std::string schedule = folder + ".json", log = folder + ".log";
+  std::ofstream(schedule) << collectives::to_json(collectives::schedule_of(
+      *collectives::algorithm_named("star"), {base::Collective::broadcast, 2, 1}));
+  run_ranks(
+      2,
+      [](Communicator& communicator, int) {
+        std::vector<int> values(10);
+        for (int i = 0; i < 2; ++i) {
+          communicator.broadcast(values.data(), values.data(), 10, heddleInt32, 0);
+          communicator.broadcast(values.data(), values.data(), 5, heddleInt32, 1);
+          communicator.broadcast(values.data(), values.data(), 6, heddleInt32, 1);
+          communicator.all_reduce(values, Op::sum);
+        }
+      },
+      "HEDDLE_LOG=info HEDDLE_LOG_FILE=" + log + " HEDDLE_SCHEDULE=" + schedule);
+  run_ranks(
+      1, [](Communicator&, int) {}, "HEDDLE_LOG=warn");  // standard error again
+  std::stringstream text;
+  text << std::ifstream(log).rdbuf();
+  std::size_t times = 0;
+  for (std::string line; std::getline(text, line);) {
+    if (line.find("in place of HEDDLE_SCHEDULE=" + schedule) == std::string::npos) continue;
+    ++times;
+    INFO(line);
+    if (line.find(" broadcast among 2 ranks") != std::string::npos)
+      CHECK_THAT(line, Contains("WARN") && Contains("has root 0, and the call root 1"));
+    else
+      CHECK_THAT(line, Contains("INFO all-reduce") && Contains("is for broadcast"));
+  }
+  CHECK(times == 2);
+  unlink(schedule.c_str());
+  unlink(log.c_str());
+}
+
+TEST_CASE("files that cannot be those of a setting are refused at once, with the variable") {
+  const auto noop = [](Communicator&, int) {};
+  for (const std::string variable : {"HEDDLE_SCHEDULE", "HEDDLE_TUNING_FILE"})
+    for (const std::string path : {"/dev/zero", "/tmp"}) {
+      const std::string setting = variable + "=" + path;
+      CHECK_THAT(errors_of_ranks(1, noop, setting)[0],
+                 Contains(setting) && Contains("is a ") && Contains("a regular file"));
+    }
 }
 
 }  // namespace heddle::test

@@ -7,9 +7,10 @@ import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 CASES = (
-    "odd-counts", "world-of-one", "kill-stop-vanish", "loopback-name", "no-silent-fallback",
-    "over-2^31", "stranger", "provider-lists-twice", "requested-key-zero", "bad-interface-name",
-    "launcher-mismatch", "settings-table", "stale-errno", "read-only-inputs", "late-joiner",
+    "odd-counts", "world-of-one", "kill-stop-vanish", "mismatch", "loopback-name",
+    "no-silent-fallback", "over-2^31", "stranger", "provider-lists-twice", "requested-key-zero",
+    "bad-interface-name", "launcher-mismatch", "settings-table", "stale-errno",
+    "read-only-inputs", "late-joiner",
 )
 # The whole name, or the name, a colon and more words; in CMake the whole name of a test.
 CATCH = re.compile(r'TEST_CASE\("([^":]+)[":]')

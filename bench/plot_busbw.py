@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Draws bus bandwidth over size, a line for each library, from the CSV of compare_peers.py.
 
     bench/plot_busbw.py docs/performance.csv docs/busbw      writes docs/busbw.svg and .png

@@ -3,8 +3,8 @@
 
 usage: collectives.py FOLDER_OF_PROVIDER SEEDS RANKS PROGRAM...
 
-SEEDS: how many; the first is 1. Adapters and fabrics change with the seed, and with some seeds sends
-that efa-direct has no room for are asked for.
+SEEDS: how many; the first is 1. Adapters and fabrics change with the seed, and some seeds ask for
+sends that efa-direct has no room for.
 """
 
 import os

@@ -57,7 +57,8 @@ TEST_CASE("a blocked execution names whom it waits for") {
   execution.reset(long_data.buffers());
   REQUIRE(execution.advance() == State::moved);
   REQUIRE(execution.advance() == State::blocked);
-  REQUIRE(execution.waiting_for() == "the same call from rank 1");
+  REQUIRE(execution.waiting_for() ==
+          "the same call from rank 1 on channel 0, round 1 of 10, move 2");
   REQUIRE(execution.waiting_on_rank() == 1);
 }
 

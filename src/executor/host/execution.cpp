@@ -104,15 +104,11 @@ void Execution::reset(const Buffers& buffers) {
 }
 
 Execution::State Execution::advance() {
-  if (signatures_.pending()) {
-    const bool compared = signatures_.advance();
-    if (signatures_.pending()) return compared ? State::moved : State::blocked;
-  }
-  bool moved = false;
+  bool moved = signatures_.pending() && signatures_.advance();
   for (LaneState& lane : lanes_) {
     if (!lane.finished && run(lane)) moved = true;
   }
-  if (unfinished_ == 0 && all_sent()) return State::done;
+  if (unfinished_ == 0 && !signatures_.pending() && all_sent()) return State::done;
   return moved ? State::moved : State::blocked;
 }
 
@@ -233,6 +229,7 @@ bool Execution::gather(LaneState& lane, const PlannedMove& move) {
       lane.from[lane.ready] = local_chunk(end, lane.chunk);
       continue;
     }
+    if (signatures_.pending(end.need)) return false;
     const std::byte* message = end.from->peek(bytes * end.parts);
     if (message == nullptr) return false;
     signatures_.expect_data(end.need, message, bytes * end.parts);
@@ -246,6 +243,8 @@ bool Execution::gather(LaneState& lane, const PlannedMove& move) {
       // In place, the copy of a chunk onto itself.
       const bool changes = divides(move) || scaled_source(lane, move) >= 0;
       if (slot == lane.from[0] && move.sources == 1 && !changes) continue;
+    } else if (signatures_.pending(end.need)) {
+      return false;
     } else if (may_send_in_place(lane, move, end) && end.to->sends_in_place(bytes)) {
       slot = nullptr;
       ++lane.deferred;
@@ -403,8 +402,6 @@ const std::byte* Execution::local_chunk(const PlannedEnd& end, const Chunk& chun
 }
 
 Execution::Wait Execution::wait() const {
-  if (signatures_.pending())
-    return {"the same call from", signatures_.waiting_on_rank(), -1, nullptr};
   for (const LaneState& lane : lanes_) {
     if (lane.finished) continue;
     const PlannedMove& move = lane.plan->moves[lane.move];
@@ -426,8 +423,12 @@ Execution::Wait Execution::wait() const {
     }
     const PlannedEnd& end = ends[move.first_end + lane.ready];
     if (end.where != Where::peer) return {"its turn", -1, channel, &lane};
-    return {lane.ready < move.sources ? "data from" : "a free slot to", end.index, channel, &lane};
+    if (lane.ready >= move.sources) return {"a free slot to", end.index, channel, &lane};
+    return {signatures_.pending(end.need) ? "the same call from" : "data from", end.index, channel,
+            &lane};
   }
+  if (signatures_.pending())
+    return {"the same call from", signatures_.waiting_on_rank(), -1, nullptr};
   for (std::size_t need = 0; need < last_tickets_.size(); ++need) {
     auto* const to = plan_.send_pipe(need);
     if (!last_tickets_[need] && (to == nullptr || to->flushed())) continue;

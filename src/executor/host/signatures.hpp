@@ -32,6 +32,8 @@ class Signatures {
   // Of a new operation with buffers.blocks; nothing yet in lanes in sequence.
   void reset(const Buffers& buffers, std::size_t element_bytes);
   bool pending() const { return pending_ != 0; }
+  // Whether nothing else may go over this pipe yet.
+  bool pending(std::size_t need) const { return pending_ != 0 && pipes_[need].pending; }
   // Sends and compares what it can now; whether it could any. Fails with heddleRemoteError naming
   // both ranks where they differ; so does all that compares.
   bool advance();

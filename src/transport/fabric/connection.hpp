@@ -163,7 +163,8 @@ class ReceiveConnection final : public Connection {
   // Says no; the other end's connect fails with the reason.
   void refuse(std::string_view reason);
 
-  // The next message may be received into these bytes of `area`.
+  // The next message may be received into these bytes of `area`, and its length kLengthBytes
+  // before.
   void post(std::byte* buffer, std::size_t bytes, const Area& area);
   // Sends the credits that wait for company.
   void flush();

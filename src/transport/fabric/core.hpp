@@ -36,7 +36,13 @@ class Core {
   std::size_t eager_bytes() const { return eager_bytes_; }
   // SendPipe::told_length() of a connection with that eager threshold.
   std::size_t told_length(std::size_t eager_bytes) const {
-    return rma() && !tells_written_length_ ? eager_bytes : SendPipe::kEveryLength;
+    return rma() && !tells_written_length_ && !writes_length() ? eager_bytes
+                                                               : SendPipe::kEveryLength;
+  }
+  // Whether RDMA writes bring the length of their message, kLengthBytes before the buffer, because
+  // the provider does not tell it.
+  bool writes_length() const {
+    return rma() && !tells_written_length_ && rails_.front()->writes_length();
   }
   std::span<const std::unique_ptr<Rail>> rails() const { return rails_; }
   Rail& rail(int index) const { return *rails_[static_cast<std::size_t>(index)]; }

@@ -5,8 +5,10 @@ namespace heddle::transport::fabric {
 namespace {
 
 // Before each slot of a send ring: room for the header of an eager message, so that header and
-// payload leave as one piece, and the payload starts on a cache line.
+// payload leave as one piece; before one of the receiver's: for the message's length. The payload
+// starts on a cache line.
 constexpr std::size_t kHeadRoom = 64;
+static_assert(kHeadRoom >= sizeof(Header) && kHeadRoom >= kLengthBytes);
 
 }  // namespace
 
@@ -75,7 +77,8 @@ FabricReceivePipe::FabricReceivePipe(std::shared_ptr<Core> core, ReceiveConnecti
     : core_(std::move(core)),
       connection_(connection),
       options_(options),
-      slots_(core_->rails(), static_cast<std::size_t>(options.slots) * options.slot_bytes,
+      slots_(core_->rails(),
+             static_cast<std::size_t>(options.slots) * (kHeadRoom + options.slot_bytes),
              core_->rma() ? Access::remote_write : Access::receive) {
   for (int i = 0; i < options.slots; ++i) post();
   connection_.flush();
@@ -87,7 +90,9 @@ FabricReceivePipe::~FabricReceivePipe() {
 }
 
 void FabricReceivePipe::post() {
-  connection_.post(slots_.data() + next_slot_ * options_.slot_bytes, options_.slot_bytes, slots_);
+  std::byte* const slot =
+      slots_.data() + next_slot_ * (kHeadRoom + options_.slot_bytes) + kHeadRoom;
+  connection_.post(slot, options_.slot_bytes, slots_);
   next_slot_ = (next_slot_ + 1) % static_cast<std::size_t>(options_.slots);
 }
 

@@ -31,6 +31,7 @@ Request& Core::request(Peer& peer, Verb verb, int link) {
   request.peer = &peer;
   request.regions = nullptr;
   request.buffer = nullptr;
+  request.length = 0;
   return request;
 }
 

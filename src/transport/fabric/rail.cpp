@@ -207,6 +207,7 @@ long Rail::post_verb(Request& r, bool& injected) {
     case Verb::ping:
     case Verb::probe: return fi_send(ep, r.data, r.bytes, r.desc, r.to, &r.context);
     case Verb::write:
+      if (r.length != 0) return post_write(r, FI_COMPLETION);
       return fi_writedata(ep, r.data, r.bytes, r.desc, r.tag, r.to, r.remote, r.key, &r.context);
   }
   return -FI_EINVAL;
@@ -215,14 +216,28 @@ long Rail::post_verb(Request& r, bool& injected) {
 // Flags of each operation: providers may ignore those of the endpoint (net of libfabric 1.17 does).
 long Rail::post_confirmed(Request& r) {
   constexpr std::uint64_t kFlags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
+  if (r.verb == Verb::write) return post_write(r, kFlags);
   const iovec memory{r.data, r.bytes};
-  if (r.verb == Verb::write) {
-    const fi_rma_iov remote{r.remote, r.bytes, r.key};
-    const fi_msg_rma message{&memory, &r.desc, 1, r.to, &remote, 1, &r.context, r.tag};
-    return fi_writemsg(endpoint_.get(), &message, FI_REMOTE_CQ_DATA | kFlags);
-  }
   const fi_msg message{&memory, &r.desc, 1, r.to, &r.context, 0};
   return fi_sendmsg(endpoint_.get(), &message, kFlags);
+}
+
+// The length, where it is wanted, leaves with the data as one write.
+long Rail::post_write(Request& r, std::uint64_t flags) {
+  const std::size_t before = r.length != 0 ? sizeof r.length : 0;
+  const std::array<iovec, 2> memory{{{&r.length, before}, {r.data, r.bytes}}};
+  std::array<void*, 2> descs{r.desc, r.desc};
+  const std::size_t skipped = before == 0 ? 1 : 0;
+  const fi_rma_iov remote{r.remote - before, r.bytes + before, r.key};
+  const fi_msg_rma message{memory.data() + skipped,
+                           descs.data() + skipped,
+                           2 - skipped,
+                           r.to,
+                           &remote,
+                           1,
+                           &r.context,
+                           r.tag};
+  return fi_writemsg(endpoint_.get(), &message, FI_REMOTE_CQ_DATA | flags);
 }
 
 Rail::Posted Rail::post(Request& request) {

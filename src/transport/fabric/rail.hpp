@@ -39,6 +39,10 @@ class Rail {
   bool is_open() const { return static_cast<bool>(endpoint_); }
   std::size_t max_message_bytes() const { return info_->ep_attr->max_msg_size; }
   bool needs_local_registration() const { return (mr_mode() & FI_MR_LOCAL) != 0; }
+  // Whether a write may take Request::length.
+  bool writes_length() const {
+    return !needs_local_registration() && info_->tx_attr->iov_limit >= 2;
+  }
   // How often memory was registered, by whomever.
   std::uint64_t registrations_made() const { return registrations_made_; }
   bool uses_virtual_addresses() const { return (mr_mode() & FI_MR_VIRT_ADDR) != 0; }
@@ -106,6 +110,7 @@ class Rail {
   void describe(BounceBlock& block);
   long post_verb(Request& request, bool& injected);
   long post_confirmed(Request& request);
+  long post_write(Request& request, std::uint64_t flags);
 
   // In the order of opening; destroyed in the reverse order.
   Info info_;

@@ -82,14 +82,16 @@ const std::byte* ReceiveConnection::peek(std::size_t bytes) {
     return nullptr;
   }
   went_on();
-  if (arrival->bytes != 0 && arrival->bytes != bytes)
+  std::byte* const posted = posted_[arrivals_.next() % posted_.size()].buffer;
+  std::uint64_t told = arrival->bytes;
+  if (told == 0 && core_.writes_length()) std::memcpy(&told, posted - kLengthBytes, sizeof told);
+  if (told != 0 && told != bytes)
     base::fail(heddleRemoteError, "{}: message {} has {} bytes at the sender, {} here", label(),
-               arrivals_.next(), arrival->bytes, bytes);
-  if (arrival->bytes == 0 && bytes <= shape_.eager_bytes)
+               arrivals_.next(), told, bytes);
+  if (told == 0 && bytes <= shape_.eager_bytes)
     base::fail(heddleRemoteError, "{}: message {} has over {} bytes at the sender, {} here",
                label(), arrivals_.next(), shape_.eager_bytes, bytes);
-  return arrival->data != nullptr ? arrival->data
-                                  : posted_[arrivals_.next() % posted_.size()].buffer;
+  return arrival->data != nullptr ? arrival->data : posted;
 }
 
 void ReceiveConnection::pop() {

@@ -42,6 +42,7 @@ struct Request {
   std::uint32_t their_generation;         // of the endpoint that `to` names
   std::uint64_t remote;                   // write: address or offset
   std::uint64_t key;                      // write
+  std::uint64_t length;                   // write: goes before the data; 0: nothing does
   std::uint64_t tag;                      // tagged verbs: the tag; write: the immediate
   ControlBuffer* buffer;                  // goes back to its pool, or null
   base::Clock::time_point waiting_since;  // first -FI_EAGAIN

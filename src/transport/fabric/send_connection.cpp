@@ -103,6 +103,7 @@ void SendConnection::write_stripes(std::byte* data, std::size_t bytes, const Reg
     request.bytes = stripes_[i].bytes;
     request.regions = regions;
     request.remote = part(sequence).credit.address + at;
+    if (i == 0 && core_.writes_length()) request.length = bytes;
     request.tag = pack({remote_id_, static_cast<std::uint8_t>(sequence), i, count});
     at += stripes_[i].bytes;
     core_.submit(request);

@@ -6,7 +6,8 @@
 //     hello {key, its id, MAC}             ->
 //                                          <-  welcome {its id, MAC}, credits {n: address, keys}
 //     message n <= eager: eager {n, payload} ->   into a bounce buffer
-//     message n > eager: RDMA writes into credit n, one a stripe, each with an immediate
+//     message n > eager: RDMA writes into credit n, one a stripe, each with an immediate; where the
+//     provider does not tell their length, the first one's begin 8 bytes earlier: the message's
 //                                          <-  credits, batched
 //     goodbye {messages sent}              ->
 //                                          <-  goodbye
@@ -34,7 +35,7 @@
 namespace heddle::transport::fabric {
 
 inline constexpr std::uint16_t kMagic = 0x4c48;  // "HL"
-inline constexpr std::uint8_t kProtocolVersion = 2;
+inline constexpr std::uint8_t kProtocolVersion = 3;
 inline constexpr int kMaxRails = 32;
 inline constexpr std::uint32_t kMaxWindow = 64;  // messages under way on one connection
 // Room for any control message; credits are split to fit.
@@ -106,6 +107,9 @@ struct Credit {
 constexpr std::size_t credit_bytes(int rails) { return 16 + 8 * static_cast<std::size_t>(rails); }
 std::size_t encode(const Credit& credit, int rails, std::byte* to);
 Credit decode_credit(const std::byte* from, int rails);
+
+// Every buffer that a credit names has so much room before it, for the length of the message.
+inline constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 
 // What both ends must agree on before the first message.
 struct Shape {

@@ -156,22 +156,25 @@ TEST_CASE("acquire gives the same slot until commit, and nothing once the window
 
 TEST_CASE("ends that disagree on a message's length get an error that names both lengths") {
   for (const bool rma : {true, false}) {
+    const std::size_t sent = GENERATE(100, 50'000);
     Two two(settings("tcp", rma), kOptions);
-    send(*two.fabric[0], *two.send[0], 0, 0, 100);
+    CHECK(two.send[0]->told_length() == SendPipe::kEveryLength);
+    CHECK(two.receive[1]->told_length() == SendPipe::kEveryLength);
+    send(*two.fabric[0], *two.send[0], 0, 0, sent);
     std::string text;
     const base::Deadline deadline(kPatience);
     while (text.empty() && !deadline.passed()) {
       two.fabric[0]->progress();
       two.fabric[1]->progress();
       try {
-        two.receive[1]->peek(104);
+        two.receive[1]->peek(sent + 4);
       } catch (const base::Error& error) {
         CHECK(error.code() == heddleRemoteError);
         text = error.what();
       }
     }
-    CHECK_THAT(text, Catch::Matchers::Contains("100 bytes at the sender"));
-    CHECK_THAT(text, Catch::Matchers::Contains("104 here"));
+    CHECK_THAT(text, Catch::Matchers::Contains(fmt::format("{} bytes at the sender", sent)));
+    CHECK_THAT(text, Catch::Matchers::Contains(fmt::format("{} here", sent + 4)));
     CHECK_THAT(text, Catch::Matchers::Contains("from rank 0 to rank 1"));
   }
 }

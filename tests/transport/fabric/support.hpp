@@ -53,7 +53,7 @@ inline std::unique_ptr<FabricTransport> open_rails(const base::Settings& with, i
     if (i > 0) {
       const auto& first = provider.adapters[0];
       provider.adapters.push_back(
-          {first.adapter, transport::fabric::Info(fi_dupinfo(first.info.get()))});
+          {first.adapter, transport::fabric::Info(fi_dupinfo(first.info.get())), first.send_bytes});
     }
     provider.adapters.back().adapter.name = "lo" + std::to_string(i);
   }

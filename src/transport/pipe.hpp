@@ -24,6 +24,9 @@ class SendPipe {
   // The next slot, with room for `bytes` (1 to slot_bytes()), or null when none is free yet.
   // Calling again before commit returns the same slot for the same `bytes`.
   virtual std::byte* acquire(std::size_t bytes) = 0;
+  // Whether the acquired slot had better be written around the caches. Asked at most once a
+  // message.
+  virtual bool streams(std::size_t /*bytes*/) { return false; }
   // Sends the acquired slot's first `bytes`, the very number that acquire was given.
   virtual void commit(std::size_t bytes) = 0;
   // Sends from the caller's memory in place of acquire, fill and commit, without a copy of it.

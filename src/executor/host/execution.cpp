@@ -279,7 +279,7 @@ void Execution::reduce(LaneState& lane, const PlannedMove& move) {
                   .type = buffers_.type,
                   .op = buffers_.op,
                   .divide_by = divides(move) ? plan_.shape().ranks : 1,
-                  .streaming = streaming_ ? streaming_mask(lane, move) : 0,
+                  .streaming = streaming_mask(lane, move),
                   .scale = buffers_.scale,
                   .scaled_source = scaled_source(lane, move)});
 }
@@ -307,9 +307,11 @@ bool Execution::divides(const PlannedMove& move) const {
   return move.completes && buffers_.op == heddleAvg && plan_.shape().ranks > 1;
 }
 
-// Outputs that nobody reads soon: not a later move, not the network, and not this very move, which
-// brought the lines into the cache if it reads them.
+// Slots whose pipe wants it so, and outputs that nobody reads soon: not a later move, not the
+// network, and not this very move, which brought the lines into the cache if it reads them.
 unsigned Execution::streaming_mask(const LaneState& lane, const PlannedMove& move) const {
+  const std::size_t bytes = lane.chunk.count * element_bytes_;
+  if (!streaming_ && bytes < kLeastStreamedBytes) return 0;
   const std::uint32_t first = move.first_end + move.sources;
   unsigned mask = 0;
   std::uint32_t index = 0;  // in lane.into
@@ -317,10 +319,12 @@ unsigned Execution::streaming_mask(const LaneState& lane, const PlannedMove& mov
     const std::byte* slot = lane.slots[i];
     if (slot != lane.into[index]) continue;
     const PlannedEnd& end = lane.plan->ends[first + i];
+    if (end.where == Where::peer && end.parts == 1 && end.to->streams(bytes)) mask |= 1U << index;
     const bool sent = lane.deferred != 0 && first + i == move.stage;
     const bool read =
         std::find(lane.from, lane.from + move.sources, slot) != lane.from + move.sources;
-    if (end.where == Where::output && end.last_use && !sent && !read) mask |= 1U << index;
+    if (streaming_ && end.where == Where::output && end.last_use && !sent && !read)
+      mask |= 1U << index;
     ++index;
   }
   return mask;

@@ -79,6 +79,8 @@ class Execution {
   // Outputs larger than this are written around the caches: they would not fit in a core's share of
   // the last level anyway, and stores that bypass it save reading each line before writing it.
   static constexpr std::size_t kStreamingBytes = 8 * 1024 * 1024;
+  // Chunks from so many bytes on go around the caches where their pipe wants it.
+  static constexpr std::size_t kLeastStreamedBytes = 4096;
 
  private:
   struct LaneState {

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/error.hpp"
 
 namespace heddle::transport {
@@ -50,10 +52,20 @@ void SharedMemorySendPipe::commit(std::size_t bytes) {
   HEDDLE_ASSERT(bytes == acquired_ && bytes != 0, "committed {} bytes, acquired {}", bytes,
                 acquired_);
   acquired_ = 0;
+  if (std::exchange(is_timed_, false))
+    choice_.took(streamed_, base::seconds_since(writing_since_) * 1e9 / static_cast<double>(bytes));
   SlotLine& line = lines_[slot_];
   line.length = static_cast<std::uint32_t>(bytes);
   line.sequence.store(++next_, std::memory_order_release);
   if (++slot_ == slot_count_) slot_ = 0;
+}
+
+bool SharedMemorySendPipe::streams(std::size_t bytes) {
+  if (bytes < StreamingChoice::kLeastBytes) return false;
+  streamed_ = choice_.next();
+  is_timed_ = true;
+  writing_since_ = base::Clock::now();
+  return streamed_;
 }
 
 // The receiver's line is read only here, once in as many messages as there are slots at best.

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/deadline.hpp"
 #include "transport/pipe.hpp"
 #include "transport/shared_memory/ring_file.hpp"
 #include "transport/shared_memory/ring_layout.hpp"
+#include "transport/shared_memory/streaming_choice.hpp"
 
 namespace heddle::transport {
 
@@ -24,6 +26,7 @@ class SharedMemorySendPipe final : public SendPipe {
   std::optional<std::uint64_t> send_from(const std::byte*, std::size_t) override { return {}; }
   bool sent(std::uint64_t) override { return true; }
   bool sends_in_place(std::size_t) const override { return false; }
+  bool streams(std::size_t bytes) override;
   std::size_t slot_bytes() const override { return slot_bytes_; }
 
  private:
@@ -38,6 +41,10 @@ class SharedMemorySendPipe final : public SendPipe {
   std::uint64_t room_until_;  // messages below this number have a free slot
   std::uint32_t slot_ = 0;    // next_ % slot_count_
   std::uint32_t slot_count_;
+  StreamingChoice choice_;
+  bool is_timed_ = false;  // the acquired slot's writing, which began at:
+  base::Clock::time_point writing_since_;
+  bool streamed_ = false;
   PipeKey key_;
   int owner_;  // process
   RingMemory memory_;

@@ -273,15 +273,18 @@ bool Execution::hazard_passed(LaneState& lane, const Hazard& hazard) {
 
 void Execution::reduce(LaneState& lane, const PlannedMove& move) {
   if (lane.written == 0) return;
-  device::reduce({.sources = {lane.from, move.sources},
-                  .destinations = {lane.into, lane.written},
-                  .count = lane.chunk.count,
-                  .type = buffers_.type,
-                  .op = buffers_.op,
-                  .divide_by = divides(move) ? plan_.shape().ranks : 1,
-                  .streaming = streaming_mask(lane, move),
-                  .scale = buffers_.scale,
-                  .scaled_source = scaled_source(lane, move)});
+  device::reduce(
+      {.sources = {lane.from, move.sources},
+       .destinations = {lane.into, lane.written},
+       .count = lane.chunk.count,
+       .type = buffers_.type,
+       .op = buffers_.op,
+       .divide_by = divides(move) ? plan_.shape().ranks : 1,
+       .streaming = streaming_ || lane.chunk.count * element_bytes_ >= kLeastStreamedBytes
+                        ? streaming_mask(lane, move)
+                        : 0,
+       .scale = buffers_.scale,
+       .scaled_source = scaled_source(lane, move)});
 }
 
 bool Execution::is_input(std::uint32_t end, const LaneState& lane) const {
@@ -311,7 +314,6 @@ bool Execution::divides(const PlannedMove& move) const {
 // network, and not this very move, which brought the lines into the cache if it reads them.
 unsigned Execution::streaming_mask(const LaneState& lane, const PlannedMove& move) const {
   const std::size_t bytes = lane.chunk.count * element_bytes_;
-  if (!streaming_ && bytes < kLeastStreamedBytes) return 0;
   const std::uint32_t first = move.first_end + move.sources;
   unsigned mask = 0;
   std::uint32_t index = 0;  // in lane.into

@@ -208,6 +208,13 @@ void Core::tend_up(Peer& peer, int index, TimePoint now) {
   if (oldest != nullptr && oldest->their_generation < link.their_generation &&
       quiet > kGraceSeconds && !is_only_way(link.rail))
     renew(link.rail, "requests to an endpoint that is gone do not end");
+  // Whoever waits for this one may post nothing more anywhere: what idle links deliver must show.
+  if (oldest != nullptr && quiet > settings_.rail_timeout / 2)
+    for (int i = 0; i < peer.link_count(); ++i)
+      if (const Link& other = peer.link(i); i != index && other.up && other.under_way.empty() &&
+                                            other.waiting.empty() &&
+                                            other.newest_through < oldest->posted)
+        send_probe(peer, i, Kind::probe, other.probe);
   const auto overtaken = [&](const Link& other) {
     if (&other == &link || !other.up) return false;
     if (oldest != nullptr) return other.newest_through > oldest->posted;

@@ -93,34 +93,19 @@ const Difference kDifferences[] = {
      "calls reduce-scatter-v with count 8 for rank 1", "call it with count 7 for rank 1"},
 };
 
-struct Ended {
-  heddleResult_t result = heddleInProgress;
-  std::string text;
-};
-
 // What the ranks end with, after an operation in which they agree.
-std::vector<Ended> ends_of_ranks(int ranks, const Body& body, const std::string& settings) {
-  std::vector<Ended> ends(static_cast<std::size_t>(ranks));
-  run_ranks(
-      ranks,
-      [&](Communicator& communicator, int rank) {
-        communicator.barrier();
-        Ended& end = ends[static_cast<std::size_t>(rank)];
-        try {
-          body(communicator, rank);
-          end.result = heddleSuccess;
-        } catch (const Error& error) {
-          end = {error.code(), error.what()};
-        }
-      },
-      settings + " HEDDLE_CHECK=1 HEDDLE_LOG=none");
-  return ends;
+std::vector<Ended> checked_ends(int ranks, const Body& body, const std::string& settings) {
+  const auto after_barrier = [&](Communicator& communicator, int rank) {
+    communicator.barrier();
+    body(communicator, rank);
+  };
+  return ends_of_ranks(ranks, after_barrier, settings + " HEDDLE_CHECK=1");
 }
 
 std::string carrier() { return GENERATE(from_range(std::begin(kCarriers), std::end(kCarriers))); }
 
 void check_mismatch(const Difference& difference, const Body& body, const std::string& settings) {
-  for (const Ended& end : ends_of_ranks(kRanks, body, settings)) {
+  for (const Ended& end : checked_ends(kRanks, body, settings)) {
     INFO(difference.name << " over " << settings << ": " << end.text);
     CHECK(end.result == heddleInvalidUsage);
     CHECK_THAT(end.text, Contains("rank 2 on host") && Contains(difference.odd) &&
@@ -166,7 +151,7 @@ TEST_CASE("mismatch: in groups and works too") {
 
 TEST_CASE("mismatch: nothing has been written when it is found") {
   std::vector<Buffers> buffers(kRanks);
-  ends_of_ranks(
+  checked_ends(
       kRanks,
       [&](Communicator& communicator, int rank) {
         Buffers& mine = buffers[static_cast<std::size_t>(rank)];
@@ -180,7 +165,7 @@ TEST_CASE("mismatch: nothing has been written when it is found") {
 
 TEST_CASE("mismatch: of two sides of the same size both are named, of three each is") {
   const auto ends_with = [](int ranks, const std::function<std::size_t(int rank)>& count_of) {
-    return ends_of_ranks(
+    return checked_ends(
         ranks,
         [&](Communicator& communicator, int rank) {
           Buffers buffers;
@@ -198,7 +183,7 @@ TEST_CASE("mismatch: of two sides of the same size both are named, of three each
 }
 
 TEST_CASE("a rank that does not call is named, with HEDDLE_CHECK as without") {
-  const auto ends = ends_of_ranks(
+  const auto ends = checked_ends(
       3,
       [](Communicator& communicator, int rank) {
         std::vector<float> values(4'000'000);
@@ -214,7 +199,7 @@ TEST_CASE("a rank that does not call is named, with HEDDLE_CHECK as without") {
 }
 
 TEST_CASE("a difference is told although a rank calls nothing") {
-  const auto ends = ends_of_ranks(
+  const auto ends = checked_ends(
       3,
       [](Communicator& communicator, int rank) {
         Buffers buffers;

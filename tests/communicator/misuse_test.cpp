@@ -13,28 +13,11 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-struct Ended {
-  heddleResult_t result = heddleInProgress;
-  std::string text;
-};
-
 // What every rank's `body` ends with, within `seconds`.
-std::vector<Ended> ends_of_ranks(int ranks, const Body& body, const std::string& settings,
-                                 double seconds) {
-  std::vector<Ended> ends(static_cast<std::size_t>(ranks));
+std::vector<Ended> ends_within(double seconds, int ranks, const Body& body,
+                               const std::string& settings) {
   const auto start = base::Clock::now();
-  run_ranks(
-      ranks,
-      [&](Communicator& communicator, int rank) {
-        Ended& end = ends[static_cast<std::size_t>(rank)];
-        try {
-          body(communicator, rank);
-          end.result = heddleSuccess;
-        } catch (const Error& error) {
-          end = {error.code(), error.what()};
-        }
-      },
-      settings + " HEDDLE_LOG=none");
+  auto ends = ends_of_ranks(ranks, body, settings);
   CHECK(base::seconds_since(start) < seconds);
   return ends;
 }
@@ -56,8 +39,8 @@ TEST_CASE("counts of an all-gather-v that differ between ranks are an error of e
   const std::size_t seen_by_one = GENERATE(0, 101, 100'000);
   INFO(how << ", rank 1 takes its own block for " << seen_by_one
            << " elements, the others for 100");
-  const auto ends = ends_of_ranks(
-      3,
+  const auto ends = ends_within(
+      12, 3,
       [&](Communicator& communicator, int rank) {
         const std::vector<std::size_t> counts = {5, rank == 1 ? seen_by_one : 100, 7};
         std::vector<int> send(100'000), receive(200'000);
@@ -65,7 +48,7 @@ TEST_CASE("counts of an all-gather-v that differ between ranks are an error of e
         // Where only a neighbour can tell, the others are told as they wait for the next.
         communicator.barrier();
       },
-      how + " HEDDLE_TIMEOUT=5", 12);
+      how + " HEDDLE_TIMEOUT=5");
   for (const Ended& end : ends) {
     INFO(end.text);
     CHECK(end.result == heddleRemoteError);
@@ -75,8 +58,8 @@ TEST_CASE("counts of an all-gather-v that differ between ranks are an error of e
 
 TEST_CASE("counts of an all-to-all-v that do not match are an error that names both ranks") {
   const std::string how = carrier();
-  const auto ends = ends_of_ranks(
-      3,
+  const auto ends = ends_within(
+      12, 3,
       [&](Communicator& communicator, int rank) {
         // Rank 2 sends rank 0 one element more than that expects.
         std::vector<std::size_t> sends = {10, 10, 10}, receives = {10, 10, 10};
@@ -85,21 +68,21 @@ TEST_CASE("counts of an all-to-all-v that do not match are an error that names b
         communicator.all_to_all_v(send.data(), sends, receive.data(), receives, heddleInt32);
         communicator.barrier();
       },
-      how + " HEDDLE_TIMEOUT=5", 12);
+      how + " HEDDLE_TIMEOUT=5");
   for (const Ended& end : ends) check_named(end, heddleRemoteError, 0, 2);
 }
 
 TEST_CASE("counts of a reduce-scatter-v that differ between ranks are an error of every rank") {
   const std::string how = carrier();
-  const auto ends = ends_of_ranks(
-      2,
+  const auto ends = ends_within(
+      12, 2,
       [&](Communicator& communicator, int rank) {
         const std::vector<std::size_t> counts = {rank == 0 ? std::size_t{1000} : 1001, 3};
         std::vector<float> send(2000), receive(2000);
         communicator.reduce_scatter_v(send.data(), receive.data(), counts, heddleFloat32, Op::sum);
         communicator.barrier();
       },
-      how + " HEDDLE_TIMEOUT=5", 12);
+      how + " HEDDLE_TIMEOUT=5");
   for (const Ended& end : ends) check_named(end, heddleRemoteError, 0, 1);
 }
 
@@ -108,15 +91,15 @@ TEST_CASE("a receive of another size than its send is an error that names both r
   const auto [sent, received] = GENERATE(table<std::size_t, std::size_t>(
       {{1, 2}, {100, 99}, {3'000, 4'000}, {50'000, 40'000}, {1, 100'000}, {100'000, 6}}));
   INFO(how << ", " << sent << " sent, " << received << " to receive");
-  const auto ends = ends_of_ranks(
-      3,
+  const auto ends = ends_within(
+      12, 3,
       [&, sent = sent, received = received](Communicator& communicator, int rank) {
         std::vector<int> values(100'000);
         if (rank == 0) communicator.send(values.data(), sent, heddleInt32, 1);
         if (rank == 1) communicator.receive(values.data(), received, heddleInt32, 0);
         communicator.barrier();
       },
-      how + " HEDDLE_TIMEOUT=5", 12);
+      how + " HEDDLE_TIMEOUT=5");
   for (const Ended& end : ends) check_named(end, heddleRemoteError, 0, 1);
 }
 
@@ -129,8 +112,8 @@ TEST_CASE("counts of a collective that differ between ranks are an error of ever
                                                      {2, 40'000, 39'999},
                                                      {0, 1'000'000, 2'000'000}}));
   INFO(how << ", collective " << collective << ", " << count << " and " << of_rank_1);
-  const auto ends = ends_of_ranks(
-      3,
+  const auto ends = ends_within(
+      12, 3,
       [&, collective = collective, count = count, of_rank_1 = of_rank_1](Communicator& communicator,
                                                                          int rank) {
         const std::size_t mine = rank == 1 ? of_rank_1 : count;
@@ -141,7 +124,7 @@ TEST_CASE("counts of a collective that differ between ranks are an error of ever
         if (collective == 2) communicator.broadcast(from.data(), to.data(), mine, heddleInt32, 0);
         communicator.barrier();
       },
-      how + " HEDDLE_TIMEOUT=3", 12);
+      how + " HEDDLE_TIMEOUT=3");
   for (const Ended& end : ends) {
     INFO(end.text);
     CHECK(end.result != heddleSuccess);
@@ -151,40 +134,40 @@ TEST_CASE("counts of a collective that differ between ranks are an error of ever
 
 TEST_CASE("a send without a receive is a timeout that names both, on every rank that waits") {
   const std::string how = carrier();
-  const auto ends = ends_of_ranks(
-      3,
+  const auto ends = ends_within(
+      12, 3,
       [&](Communicator& communicator, int rank) {
         std::vector<int> values(4'000'000);  // more than the slots take
         if (rank == 0) communicator.send(values, 1);
         communicator.barrier();  // rank 1 never receives
       },
-      how + " HEDDLE_TIMEOUT=2", 12);
+      how + " HEDDLE_TIMEOUT=2");
   for (const Ended& end : ends) check_named(end, heddleTimeout, 0, 1);
 }
 
 TEST_CASE("a receive without a send is a timeout that names both") {
   const std::string how = carrier();
-  const auto ends = ends_of_ranks(
-      2,
+  const auto ends = ends_within(
+      12, 2,
       [&](Communicator& communicator, int rank) {
         std::vector<int> values(10);
         if (rank == 0) communicator.receive(values, 1);
         communicator.barrier();
       },
-      how + " HEDDLE_TIMEOUT=2", 12);
+      how + " HEDDLE_TIMEOUT=2");
   for (const Ended& end : ends) check_named(end, heddleTimeout, 0, 1);
 }
 
 TEST_CASE("ranks that disagree about the root end, naming each other") {
   const std::string how = carrier();
-  const auto ends = ends_of_ranks(
-      2,
+  const auto ends = ends_within(
+      12, 2,
       [&](Communicator& communicator, int rank) {
         std::vector<int> values(1000);
         // Each takes the other for the root and waits for it.
         communicator.broadcast(values.data(), values.data(), 1000, heddleInt32, 1 - rank);
       },
-      how + " HEDDLE_TIMEOUT=2", 12);
+      how + " HEDDLE_TIMEOUT=2");
   for (const Ended& end : ends) check_named(end, heddleTimeout, 0, 1);
 }
 

@@ -46,4 +46,21 @@ void run_ranks(int ranks, const Body& body, const std::string& settings) {
   run_ranks(ranks, body, [&](int) { return settings; });
 }
 
+std::vector<Ended> ends_of_ranks(int ranks, const Body& body, const std::string& settings) {
+  std::vector<Ended> ends(static_cast<std::size_t>(ranks));
+  run_ranks(
+      ranks,
+      [&](Communicator& communicator, int rank) {
+        Ended& end = ends[static_cast<std::size_t>(rank)];
+        try {
+          body(communicator, rank);
+          end.result = heddleSuccess;
+        } catch (const Error& error) {
+          end = {error.code(), error.what()};
+        }
+      },
+      settings + " HEDDLE_LOG=none");
+  return ends;
+}
+
 }  // namespace heddle::test

@@ -22,6 +22,14 @@ std::vector<std::string> errors_of_ranks(int ranks, const Body& body, const Sett
 void run_ranks(int ranks, const Body& body, const std::string& settings = {});
 void run_ranks(int ranks, const Body& body, const SettingsOf& settings);
 
+// What a rank's body ended with.
+struct Ended {
+  heddleResult_t result = heddleInProgress;
+  std::string text;
+};
+// The same for bodies that may fail: what every rank's ended with. None aborts.
+std::vector<Ended> ends_of_ranks(int ranks, const Body& body, const std::string& settings);
+
 // What every way to carry data is called in settings.
 inline constexpr const char* kCarriers[] = {"HEDDLE_SHM=1", "HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp"};
 

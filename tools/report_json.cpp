@@ -54,13 +54,11 @@ Json interface_json(const topology::JudgedInterface& judged) {
 }
 
 Json adapter_json(const transport::fabric::Adapter& adapter) {
-  const std::string pci = adapter.pci ? transport::fabric::to_text(*adapter.pci) : "";
-  const int numa_node = topology::numa_of_pci(pci);
   return {{"name", adapter.name},
           {"interface", known(adapter.interface_name, !adapter.interface_name.empty())},
           {"loopback", adapter.loopback},
-          {"pci", known(pci, !pci.empty())},
-          {"numa_node", known(numa_node, numa_node >= 0)},
+          {"pci", known(adapter.pci, !adapter.pci.empty())},
+          {"numa_node", known(adapter.numa_node, adapter.numa_node >= 0)},
           {"speed_gbit", known(adapter.gigabits, adapter.gigabits > 0)}};
 }
 

@@ -110,11 +110,10 @@ std::string choice_section(const Report& report) {
   lines.add({"transfers", report.chosen->rma ? "RDMA write with immediate data" : "messages"});
   for (const auto& one : report.chosen->adapters) {
     const auto& adapter = one.adapter;
-    const std::string pci = adapter.pci ? transport::fabric::to_text(*adapter.pci) : "";
     const bool is_interface = adapter.interface_name == adapter.name;
     lines.add({"adapter",
                join({is_interface ? "interface " + adapter.name : adapter.name,
-                     speed_text(adapter.gigabits), place_text(pci, topology::numa_of_pci(pci))})});
+                     speed_text(adapter.gigabits), place_text(adapter.pci, adapter.numa_node)})});
   }
   return "Between hosts a job would use\n" + lines.text();
 }

@@ -85,9 +85,8 @@ Interface describe(const std::string& name, unsigned flags) {
   interface.loopback = (flags & IFF_LOOPBACK) != 0;
   interface.bridge_like = is_bridge_like(name);
   interface.pci = pci_of_interface(name);
-  interface.numa_node = interface.pci.empty() ? -1 : numa_of_pci(interface.pci);
-  const long speed = number_in(sysfs(name) + "/speed", -1);
-  interface.speed_mbit = speed > 0 ? speed : -1;  // drivers say 0 or -1 for "unknown"
+  interface.numa_node = numa_of_pci(interface.pci);
+  interface.speed_mbit = speed_of_interface(name);
   return interface;
 }
 
@@ -142,6 +141,11 @@ std::string pci_of_interface(const std::string& name) {
   for (const auto& part : device)
     if (is_pci_address(part.native())) pci = part.native();
   return pci;
+}
+
+long speed_of_interface(const std::string& name) {
+  const long speed = number_in(sysfs(name) + "/speed", -1);
+  return speed > 0 ? speed : -1;  // drivers say 0 or -1 for "unknown"
 }
 
 int numa_of_pci(const std::string& pci) {

@@ -62,6 +62,8 @@ std::vector<std::string> bootstrap_addresses(const base::Settings& settings, std
 
 // The PCI address of the device behind a network interface, "" when it has none.
 std::string pci_of_interface(const std::string& name);
+// Its speed in megabits per second; -1: unknown.
+long speed_of_interface(const std::string& name);
 // The NUMA node next to a PCI device ("0000:00:03.0"); -1: unknown.
 int numa_of_pci(const std::string& pci);
 

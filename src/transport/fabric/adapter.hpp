@@ -4,29 +4,15 @@
 
 #include <rdma/fabric.h>
 
-#include <compare>
-#include <cstdint>
-#include <optional>
 #include <string>
 
 namespace heddle::transport::fabric {
-
-struct PciAddress {
-  std::uint16_t domain = 0;
-  std::uint8_t bus = 0;
-  std::uint8_t device = 0;
-  std::uint8_t function = 0;
-
-  auto operator<=>(const PciAddress&) const = default;
-};
-
-std::string to_text(const PciAddress& pci);  // 0000:4f:00.0
 
 struct Adapter {
   std::string name;            // the device's name; libfabric's domain where it has none
   std::string interface_name;  // the network interface, empty when the adapter is none
   bool loopback = false;
-  std::optional<PciAddress> pci;
+  std::string pci;        // "0000:4f:00.0"; "" when it is no PCI device
   double gigabits = 0;    // per second; 0 when nobody knows
   bool emulated = false;  // a stand-in's for tests (docs/emulated_efa.md), no hardware
   // The IP network it is on, "0a4d0100/24"; empty where addresses are not IP, or are link-local and
@@ -37,7 +23,7 @@ struct Adapter {
 
 Adapter describe_adapter(const fi_info& info);
 
-// PCI order where both have an address, else the interface's or device's name in natural order.
+// PCI order where both have an address, else by name (eth9 before eth10).
 bool adapter_before(const Adapter& a, const Adapter& b);
 
 }  // namespace heddle::transport::fabric

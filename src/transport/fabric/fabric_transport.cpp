@@ -20,7 +20,7 @@ void log_opening(const Core& core, const ChosenProvider& provider, const std::st
   for (const auto& rail : core.rails()) {
     const Adapter& adapter = rail->adapter();
     rails += fmt::format("{}{}{}{}", rails.empty() ? "" : ", ", adapter.name,
-                         adapter.pci ? " at " + to_text(*adapter.pci) : "",
+                         adapter.pci.empty() ? "" : " at " + adapter.pci,
                          adapter.gigabits > 0 ? fmt::format(" {:g} Gb/s", adapter.gigabits) : "");
   }
   base::log_info("NET/OFI libfabric {}, protocol {}, {}, rails: {}", libfabric_version(),

@@ -146,7 +146,8 @@ const SettingRow kTable[] = {
      [](Settings& s, std::string_view text) { return parse_bool(text, s.check); },
      [](const Settings& s) { return fmt::format("{:d}", s.check); }},
     {"HEDDLE_SPIN", "-1 to 1000000 microseconds; -1 chooses",
-     "How long a waiting rank keeps its core before it yields. Chosen from cores and ranks.",
+     "How long a waiting rank keeps its core before it yields. Chosen from cores and ranks; what "
+     "is chosen gives way while other programs want the core.",
      [](Settings& s, std::string_view text) { return parse_in(text, -1, 1000000, s.spin); },
      [](const Settings& s) { return std::to_string(s.spin); }},
     {"HEDDLE_ROOT", "host:port",

@@ -1,6 +1,6 @@
 // How a thread waits: it keeps the core for a while, then yields it, then sleeps, longer and
-// longer. With more ranks than cores, spinning only keeps the peer from running: then it yields at
-// once.
+// longer. With more threads than cores, spinning only keeps the peer from running: then it yields
+// at once.
 #pragma once
 
 #include <sched.h>
@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/deadline.hpp"
+#include "base/shared_core.hpp"
 
 namespace heddle::communicator {
 
@@ -16,7 +17,8 @@ class Backoff {
  public:
   using Duration = base::Clock::duration;
 
-  explicit Backoff(Duration spin) : spin_(spin) {}
+  // Keeps the core for `spin`; when `considerate`, only while no other thread wants it.
+  Backoff(Duration spin, bool considerate) : spin_(spin), considerate_(considerate) {}
 
   void reset() {
     spins_ = 0;
@@ -25,7 +27,7 @@ class Backoff {
 
   // Waits a little. True when it looked at the clock: time to check deadlines.
   bool pause() {
-    if (spin_ > Duration::zero() && ++spins_ % kSpinsPerLook != 0) {
+    if (spin_ > Duration::zero() && !yields_ && ++spins_ % kSpinsPerLook != 0) {
       relax();
       return false;
     }
@@ -33,7 +35,8 @@ class Backoff {
     if (!waiting_) since_ = now;
     waiting_ = true;
     const Duration waited_so_far = now - since_;
-    if (waited_so_far < spin_) return true;
+    yields_ = considerate_ && spin_ > Duration::zero() && core_.wanted(now);
+    if (waited_so_far < spin_ && !yields_) return true;
     if (waited_so_far < spin_ + kYieldFor)
       sched_yield();
     else
@@ -58,7 +61,11 @@ class Backoff {
 #endif
   }
 
+  static inline thread_local base::SharedCore core_;
+
   Duration spin_;
+  bool considerate_;
+  bool yields_ = false;
   unsigned spins_ = 0;
   bool waiting_ = false;
   base::Clock::time_point since_{};

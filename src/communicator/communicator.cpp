@@ -125,7 +125,7 @@ bool Communicator::wait(const Operation& operation, base::Seconds time) {
 }
 
 void Communicator::drive_until(const Operation& operation, const base::Deadline* deadline) {
-  Backoff backoff(spin_);
+  Backoff backoff(spin_, settings_.spin < 0);
   while (!operation.finished()) {
     const bool moved = step() == Turn::moved;
     if (moved) backoff.reset();
@@ -136,7 +136,7 @@ void Communicator::drive_until(const Operation& operation, const base::Deadline*
 }
 
 void Communicator::finish_all_queued() {
-  Backoff backoff(spin_);
+  Backoff backoff(spin_, settings_.spin < 0);
   while (current_ != nullptr || queued_.load() != 0) {
     if (step() == Turn::moved)
       backoff.reset();

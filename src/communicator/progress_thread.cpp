@@ -45,7 +45,7 @@ void ProgressThread::see_to(std::shared_ptr<Communicator> communicator) {
 }
 
 void ProgressThread::run() {
-  Backoff backoff(Backoff::Duration::zero());
+  Backoff backoff(Backoff::Duration::zero(), false);
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (busy_.empty()) {

@@ -1,0 +1,46 @@
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/shared_core.hpp"
+#include "catch.hpp"
+
+namespace heddle::base {
+namespace {
+
+// Keeps this thread, and those that it starts, on one core while it lives.
+class OnOneCore {
+ public:
+  OnOneCore() {
+    REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  }
+  ~OnOneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_{};
+};
+
+}  // namespace
+
+TEST_CASE("a thread that spins finds out that another one wants its core") {
+  const OnOneCore here;
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) {
+    }
+  });
+  SharedCore core;
+  bool wanted = false;
+  const Deadline deadline(Seconds(10));
+  while (!wanted && !deadline.passed()) wanted = core.wanted(Clock::now());
+  stop = true;
+  other.join();
+  CHECK(wanted);
+}
+
+}  // namespace heddle::base

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics_page.hpp"
 #include "report.hpp"
 #include "settings_page.hpp"
 
@@ -14,8 +15,12 @@ namespace {
 
 void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
-int run(bool json, bool settings, bool markdown) {
+int run(bool json, bool settings, bool markdown, const std::vector<std::string>& metrics) {
   using namespace heddle;
+  if (!metrics.empty()) {
+    for (const auto& file : metrics) print(tools::metrics_text(file));
+    return 0;
+  }
   if (markdown) {
     print(tools::settings_markdown());
     return 0;
@@ -41,14 +46,18 @@ int main(int count, char** words) {
   bool json = false;
   bool settings = false;
   bool markdown = false;
+  std::vector<std::string> metrics;
   const auto version = "heddle " + heddle::tools::version_text();
   app.add_flag("--json", json, "Print all of it as JSON");
   app.add_flag("--settings", settings, "Print every setting, its value and where it came from");
   app.add_flag("--settings-markdown", markdown, "Print docs/settings.md");
+  app.add_option("--metrics", metrics,
+                 "Print what processes of a job wrote to HEDDLE_METRICS_FILE: operations, and how\n"
+                 "their rails fare");
   app.set_version_flag("--version", version);
   CLI11_PARSE(app, count, words);
   try {
-    const int status = run(json, settings, markdown);
+    const int status = run(json, settings, markdown, metrics);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       std::perror("heddle-info: standard output");
       return 1;

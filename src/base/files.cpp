@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
@@ -49,6 +52,46 @@ std::string read_file(const std::string& path, const std::string& name) {
     if (text.size() > kMostFileMiB << 20)
       fail(heddleInvalidArgument, "{}: is longer than {} MiB", name, kMostFileMiB);
   }
+}
+
+void replace_file(const std::string& path, const std::string& text) {
+  const std::string fresh = path + ".new";
+  const auto give_up = [&] {
+    const int reason = errno;
+    unlink(fresh.c_str());
+    fail_errno(reason, path + ": cannot be written");
+  };
+  UniqueFd fd(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd) fail_errno(errno, path + ": cannot be written");
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t written = write(fd.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) give_up();
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (rename(fresh.c_str(), path.c_str()) != 0) give_up();
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+std::string expand_path(const std::string& pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const bool placeholder = pattern[i] == '%' && i + 1 < pattern.size();
+    if (placeholder && pattern[i + 1] == 'h') {
+      out += host_name();
+      ++i;
+    } else if (placeholder && pattern[i + 1] == 'p') {
+      out += std::to_string(getpid());
+      ++i;
+    } else {
+      out += pattern[i];
+    }
+  }
+  return out;
 }
 
 }  // namespace heddle::base

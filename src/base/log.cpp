@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
+#include "base/files.hpp"
 
 namespace heddle::base {
 namespace {
@@ -27,28 +28,6 @@ Sink& sink() {
 
 std::atomic<LogLevel> current_level{LogLevel::warn};
 
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-std::string expand(const std::string& pattern) {
-  std::string out;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const bool placeholder = pattern[i] == '%' && i + 1 < pattern.size();
-    if (placeholder && pattern[i + 1] == 'h') {
-      out += host_name();
-      ++i;
-    } else if (placeholder && pattern[i + 1] == 'p') {
-      out += std::to_string(getpid());
-      ++i;
-    } else {
-      out += pattern[i];
-    }
-  }
-  return out;
-}
-
 constexpr std::string_view kLevelNames[] = {"NONE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
 
 }  // namespace
@@ -59,7 +38,7 @@ void configure_log(LogLevel level, const std::string& file) {
   if (file == sink().name) return;
   UniqueFd opened;
   if (!file.empty()) {
-    const std::string path = expand(file);
+    const std::string path = expand_path(file);
     opened = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (!opened)
       fail(heddleInvalidArgument, "HEDDLE_LOG_FILE={}: cannot write {}: {}", file, path,

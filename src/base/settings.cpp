@@ -68,6 +68,11 @@ const SettingRow kTable[] = {
      "Where log lines go instead of standard error.",
      [](Settings& s, std::string_view text) { return s.log_file = text, true; },
      [](const Settings& s) { return s.log_file; }},
+    {"HEDDLE_METRICS_FILE", "a file's path; %h is the host, %p the process",
+     "Where a process tells every second what it has done and how its rails fare, in Prometheus' "
+     "text format; heddle-info --metrics shows it.",
+     [](Settings& s, std::string_view text) { return s.metrics_file = text, true; },
+     [](const Settings& s) { return s.metrics_file; }},
     {"HEDDLE_PROVIDER", "auto, or a libfabric provider such as efa, tcp, tcp;ofi_rxm, sockets",
      "The libfabric provider between hosts. auto takes the best that is usable; any other value is "
      "taken or fails: there is no fallback.",

@@ -15,6 +15,7 @@ namespace heddle::base {
 struct Settings {
   LogLevel log = LogLevel::warn;
   std::string log_file;
+  std::string metrics_file;  // empty: none
   std::string provider = "auto";
   bool shm = true;
   bool rma = true;

@@ -53,16 +53,20 @@ PlannerOptions planner_options(const base::Settings& settings, const World& worl
 Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::Settings settings)
     : settings_(std::move(settings)),
       files_(load_planner_files(settings_)),
+      metrics_(Metrics::open(settings_.metrics_file)),
       world_(root, rank, ranks, apply_tuning(settings_, files_), files_.digests),
       network_(describe_network(settings_, world_)),
       pipes_(world_.id(), rank, world_.routes(), {settings_.slots, slot_bytes(settings_)}),
       planner_(settings_, files_, planner_options(settings_, world_)),
-      running_(planner_, pipes_, world_.fabric()),
+      running_(planner_, pipes_, fabric()),
       spin_(spin_of(settings_, world_)) {
+  if (metrics_) metrics_->include(world_.fabric());
   base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);
 }
 
-Communicator::~Communicator() = default;
+Communicator::~Communicator() {
+  if (metrics_) metrics_->write();
+}
 
 void Communicator::check_usable() const {
   if (state() != heddleSuccess)
@@ -234,6 +238,7 @@ void Communicator::retire(heddleResult_t result, const std::string& text) {
   // The owner may let go of the operation as soon as it has finished.
   const std::shared_ptr<Operation> owner = std::move(current_owner_);
   current_ = nullptr;
+  if (metrics_) metrics_->count(ended->call, result, ranks());
   ended->finish(result, text);
   if (owner) --started_;
 }

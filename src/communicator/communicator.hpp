@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "communicator/backoff.hpp"
+#include "communicator/metrics.hpp"
 #include "communicator/operation.hpp"
 #include "communicator/pipes.hpp"
 #include "communicator/planner.hpp"
@@ -39,7 +40,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   PreScaledSums& sums() { return sums_; }
 
   // What carries data between hosts; null when nothing has to.
-  transport::Transport* fabric() const { return world_.fabric(); }
+  transport::Transport* fabric() const { return world_.fabric().get(); }
 
   // Runs a call to its end. Throws base::Error.
   void run(Call call);
@@ -90,6 +91,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   base::Settings settings_;
   PlannerFiles files_;
+  std::shared_ptr<Metrics> metrics_;  // null: HEDDLE_METRICS_FILE is not set
   World world_;
   std::string network_;
   Pipes pipes_;

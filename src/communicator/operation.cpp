@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace heddle::communicator {
 namespace {
 
@@ -29,6 +31,25 @@ executor::Buffers buffers_of(const Call& call) {
   buffers.scale = call.scaled ? call.scale.data() : nullptr;
   buffers.blocks = call.blocks.get();
   return buffers;
+}
+
+std::size_t larger_buffer_bytes(const Call& call, int ranks) {
+  const auto elements_in = [](const std::vector<executor::Block>& blocks) {
+    std::size_t sum = 0;
+    for (const executor::Block& block : blocks) sum += block.count;
+    return sum;
+  };
+  if (call.kind == Call::Kind::transfers) {
+    std::size_t bytes = 0;
+    for (const Transfer& transfer : call.transfers) bytes += transfer.block.count;
+    return bytes;
+  }
+  const std::size_t size = base::size_of(call.buffers.type);
+  if (call.blocks != nullptr)
+    return size * std::max(elements_in(call.blocks->inputs), elements_in(call.blocks->outputs));
+  const int blocks = std::max(base::input_blocks(call.collective, ranks),
+                              base::output_blocks(call.collective, ranks));
+  return size * call.buffers.count * static_cast<std::size_t>(blocks);
 }
 
 std::string Operation::describe() const {

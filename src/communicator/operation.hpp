@@ -42,6 +42,9 @@ struct Call {
 // What an execution gets; leads into the call.
 executor::Buffers buffers_of(const Call& call);
 
+// Of the larger of the two buffers; of transfers, what is sent or received in all.
+std::size_t larger_buffer_bytes(const Call& call, int ranks);
+
 class Operation {
  public:
   Operation(Call called, std::uint64_t place) : call(std::move(called)), number(place) {}

@@ -27,10 +27,7 @@ std::span<Prepared* const> Planner::prepare(const Call& call) {
 Prepared& Planner::prepare_collective(const Call& call) {
   // What algorithm uneven blocks get does not depend on their lengths.
   if (call.blocks != nullptr) return find_or_make(call, 0);
-  const int blocks = std::max(base::input_blocks(call.collective, options_.ranks),
-                              base::output_blocks(call.collective, options_.ranks));
-  const std::size_t bytes =
-      call.buffers.count * base::size_of(call.buffers.type) * static_cast<std::size_t>(blocks);
+  const std::size_t bytes = larger_buffer_bytes(call, options_.ranks);
   auto& place = recent_[static_cast<std::size_t>(call.collective)]
                        [(bytes ^ bytes >> 6 ^ bytes >> 12) % kRecent];
   if (place.prepared == nullptr || place.bytes != bytes || place.root != call.root)

@@ -37,7 +37,7 @@ class World {
   int ranks_per_host() const;
   int hosts() const;
   // Null when no rank needs it.
-  transport::Transport* fabric() const { return fabric_.get(); }
+  const std::shared_ptr<transport::Transport>& fabric() const { return fabric_; }
   std::vector<Route> routes() const;
 
  private:

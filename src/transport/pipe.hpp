@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/types.hpp"
 
@@ -80,6 +81,19 @@ struct PipeOptions {
   std::size_t slot_bytes;  // a multiple of 4096
 };
 
+// How an adapter fares that a transport sends over. All counts are since the transport was opened.
+struct RailMetrics {
+  std::string provider;
+  std::string rail;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t links = 0;     // to other processes
+  std::uint64_t links_up = 0;  // of those, now
+  std::uint64_t given_up = 0;  // links, each time
+  std::uint64_t came_back = 0;
+  std::uint64_t new_endpoints = 0;
+  std::uint64_t registrations = 0;  // of memory
+};
+
 // A way to make pipes between processes. One of each kind per process, shared by communicators;
 // safe to call from several threads.
 class Transport {
@@ -103,6 +117,8 @@ class Transport {
   // each message. It must stay mapped as long as somebody holds what this returns; null: nothing to
   // gain. Fails with heddleSystemError when an adapter refuses it.
   virtual std::shared_ptr<const void> register_buffer(std::byte*, std::size_t) { return nullptr; }
+  // One for each adapter; none for a transport that has no adapters.
+  virtual std::vector<RailMetrics> rail_metrics() const { return {}; }
   // Lets the transport do its work; cheap when there is none. Callers that wait call it often.
   virtual void progress() = 0;
 };

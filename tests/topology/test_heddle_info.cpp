@@ -1,5 +1,6 @@
 // Runs heddle-info as a person would. HEDDLE_INFO and HEDDLE_SETTINGS_PAGE are paths from CMake.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -157,6 +158,18 @@ TEST_CASE("flags") {
   CHECK(heddle_info("--no-such-flag").status != 0);
   CHECK(heddle_info("--settings", "HEDDLE_SHM=maybe").status == 1);
   CHECK(heddle_info("> /dev/full").status == 1);
+}
+
+TEST_CASE("a file that is no metrics is refused with file and line") {
+  const std::string folder = "/tmp/heddle-info-metrics-" + std::to_string(getpid());
+  std::ofstream(folder) << "heddle_process_info{host=\"h\",pid=\"1\",version=\"0\"} 1\nabc\n";
+  const Outcome broken = heddle_info("--metrics " + folder);
+  CHECK(broken.status == 1);
+  CHECK(has(broken.output, folder + ":2: is no metric of Heddle"));
+  std::ofstream(folder) << "heddle_rail_links{rail=\"r0\",provider=\"p\"} 1\n";
+  CHECK(has(heddle_info("--metrics " + folder).output, "does not begin with heddle_process_info"));
+  std::remove(folder.c_str());
+  CHECK(has(heddle_info("--metrics " + folder).output, "cannot be read"));
 }
 
 TEST_CASE("docs/settings.md is what the table says") {

@@ -80,9 +80,7 @@ class Core {
 
   // Gives a rail a new endpoint, as when it had failed. Others take over until it answers again.
   void renew(int rail, const std::string& why);
-  // A line for people: registrations made; a rail: bytes sent and received over it, how often it
-  // was given up and came back.
-  std::string metrics() const;
+  std::vector<RailMetrics> rail_metrics() const;
 
   std::deque<Hello> hellos;  // that no accept() has taken yet
   UserBuffers user_buffers;
@@ -124,7 +122,7 @@ class Core {
   void reopen_rail(int rail);
   void drain(Rail& rail);
   template <typename Use>
-  void each_link_of(int rail, Use use);
+  void each_link_of(int rail, Use use) const;
   std::string name_of(const Peer& peer, const Link& link) const;
   std::string state_of_links(const Peer& peer) const;
 

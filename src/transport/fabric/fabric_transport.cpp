@@ -27,6 +27,15 @@ void log_opening(const Core& core, const ChosenProvider& provider, const std::st
                  provider.protocol, provider.rma ? "RDMA write" : "messages", rails);
 }
 
+void log_rails(const Core& core) {
+  for (const RailMetrics& rail : core.rail_metrics())
+    base::log_info(
+        "NET/OFI rail {}: {} bytes sent, given up {} times, back {} times, {} new endpoints, {} "
+        "registrations",
+        rail.rail, rail.sent_bytes, rail.given_up, rail.came_back, rail.new_endpoints,
+        rail.registrations);
+}
+
 std::string label_of(const PipeKey& key, const ProcessAddress& peer) {
   return fmt::format(
       "fabric pipe from rank {} to rank {}, channel {} (peer: process {} of host {})", key.from,
@@ -84,7 +93,7 @@ FabricTransport::FabricTransport(const base::Settings& settings, const ChosenPro
 
 FabricTransport::~FabricTransport() {
   const std::lock_guard lock(core_->mutex);
-  if (core_->has_failover()) base::log_info("NET/OFI {}", core_->metrics());
+  if (core_->has_failover()) log_rails(*core_);
   for (auto& [key, connection] : connecting_) give_up(*connection);
   for (auto& [communicator, known] : secrets_)
     sodium_memzero(known.secret.data(), known.secret.size());
@@ -161,9 +170,9 @@ void FabricTransport::renew_rail(int rail, const std::string& why) {
   core_->renew(rail, why);
 }
 
-std::string FabricTransport::metrics() const {
+std::vector<RailMetrics> FabricTransport::rail_metrics() const {
   const std::lock_guard lock(core_->mutex);
-  return core_->metrics();
+  return core_->rail_metrics();
 }
 
 SendConnection& FabricTransport::start(const std::string& peer_text, const PipeKey& key,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/settings.hpp"
 #include "transport/fabric/wire.hpp"
@@ -44,13 +45,12 @@ class FabricTransport final : public Transport {
   std::unique_ptr<ReceivePipe> accept(const std::string& peer, const PipeKey& key,
                                       const PipeOptions& options) override;
   std::shared_ptr<const void> register_buffer(std::byte* data, std::size_t bytes) override;
+  std::vector<RailMetrics> rail_metrics() const override;
   void progress() override;
 
   // Gives a rail (0 to the number of rails - 1) a new endpoint, as failover does; what was under
   // way on it goes over others meanwhile. Only where there are several rails and RDMA writes.
   void renew_rail(int rail, const std::string& why);
-  // A line for people: bytes over each rail, how often it was given up and came back.
-  std::string metrics() const;
 
  private:
   const Secret& secret_of(const PipeKey& key) const;

@@ -154,8 +154,8 @@ void Core::drain(Rail& rail) {
 }
 
 template <typename Use>
-void Core::each_link_of(int rail, Use use) {
-  for (auto& [instance, peer] : peers_)
+void Core::each_link_of(int rail, Use use) const {
+  for (const auto& [instance, peer] : peers_)
     for (int i = 0; i < peer->link_count(); ++i)
       if (peer->link(i).rail == rail) use(*peer, i);
 }
@@ -220,17 +220,24 @@ void Core::reopen_rail(int index) {
   });
 }
 
-std::string Core::metrics() const {
-  std::string text;
+std::vector<RailMetrics> Core::rail_metrics() const {
+  std::vector<RailMetrics> all;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
-    const RailRecord& record = records_[i];
-    text += fmt::format(
-        "{}rail {}: {} bytes sent, given up {} times, back {} times, {} new endpoints, {} "
-        "registrations",
-        text.empty() ? "" : "; ", rails_[i]->adapter().name, record.bytes_sent, record.given_up,
-        record.came_back, record.renewed, rails_[i]->registrations_made());
+    RailMetrics one;
+    one.provider = address_.provider;
+    one.rail = rails_[i]->adapter().name;
+    one.sent_bytes = records_[i].bytes_sent;
+    one.given_up = records_[i].given_up;
+    one.came_back = records_[i].came_back;
+    one.new_endpoints = records_[i].renewed;
+    one.registrations = rails_[i]->registrations_made();
+    each_link_of(static_cast<int>(i), [&](const Peer& peer, int link) {
+      ++one.links;
+      one.links_up += peer.link(link).up;
+    });
+    all.push_back(std::move(one));
   }
-  return text;
+  return all;
 }
 
 }  // namespace heddle::transport::fabric

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rails that are pulled while all-reduce runs, in an emulated cluster (tests/netns/cluster).
 
-rails_test.py PROGRAM     all_reduce_perf; it checks every element of every result
+rails_test.py PROGRAM HEDDLE_INFO     all_reduce_perf checks every element of every result
 HEDDLE_TEST_SEEDS is how many adapters are pulled (20). Exits with 77 where namespaces cannot be
 made.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 CLUSTER = Path(__file__).resolve().parents[2] / "netns" / "cluster"
 NAME = f"f{os.getpid() % 1000000}"
 RAILS = 4
-PROGRAM = sys.argv[1]
+PROGRAM, HEDDLE_INFO = sys.argv[1:3]
 PULLS = int(os.environ.get("HEDDLE_TEST_SEEDS", "20"))
 
 
@@ -81,7 +81,8 @@ def expect(truth, what, job):
 
 def pulled_at_random_moments():
     random.seed(PULLS)
-    job = Job(1000000)
+    folder = tempfile.TemporaryDirectory()
+    job = Job(1000000, HEDDLE_METRICS_FILE=f"{folder.name}/%h")
     job.wait_for("all-reduce of")
     for pull in range(PULLS):
         host, rail = random.randrange(2), f"r{random.randrange(RAILS)}"
@@ -94,8 +95,24 @@ def pulled_at_random_moments():
         job.wait_for(rf"rail {rail} .*is back", back + 1, 90)
         print(f"pull {pull}: {rail} of host {host} was given up and is back", flush=True)
     job.wait_for(r"\n +2097152 ", len(re.findall(r"\n +2097152 ", job.text())) + 1)
+    metrics_tell_the_same(folder.name, job)
     job.stop()
+    folder.cleanup()
     expect(job.rows_are_right(), "wrong values", job)
+
+
+def metrics_tell_the_same(folder, job):
+    """heddle-info --metrics knows what the log says: which rails were given up, and that they are
+    back. The files are a second old."""
+    time.sleep(2.5)
+    logged = len(re.findall(r"rail r\d to .* is given up", job.text()))
+    shown = subprocess.run([HEDDLE_INFO, "--metrics", *Path(folder).iterdir()], check=True,
+                           capture_output=True, text=True).stdout
+    told = re.findall(r"rail r\d .* sent +1 of 1 link up +given up (\d+) times, back (\d+)", shown)
+    expect(len(told) == 2 * RAILS, f"not all rails are up:\n{shown}", job)
+    expect(sum(int(up) for up, _ in told) == logged and all(up == back for up, back in told),
+           f"{logged} given up in the log, but\n{shown}", job)
+    print(shown, flush=True)
 
 
 def all_pulled():

@@ -12,11 +12,8 @@ namespace {
 constexpr int kRails = 2;
 
 std::size_t registrations(const FabricTransport& fabric) {
-  const std::string text = fabric.metrics();
   std::size_t sum = 0;
-  for (std::size_t at = text.find(" registrations"); at != std::string::npos;
-       at = text.find(" registrations", at + 1))
-    sum += std::strtoull(text.c_str() + text.rfind(' ', at - 1) + 1, nullptr, 10);
+  for (const auto& rail : fabric.rail_metrics()) sum += rail.registrations;
   return sum;
 }
 

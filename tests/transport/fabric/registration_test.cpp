@@ -1,6 +1,11 @@
 // A registered buffer is registered once a rail, however often it is sent from. Over the emulated
 // EFA, which refuses memory that was not registered (FI_MR_LOCAL).
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "support.hpp"
 #include "transport/fabric/rail.hpp"
@@ -63,4 +68,22 @@ TEST_CASE("a buffer of 1 GiB is registered once a rail, other memory for each me
   registered.reset();
   CHECK_NOTHROW(stream(two, memory.data(), 64 << 20, 10));
   CHECK(registrations(*two.fabric[0]) == before + kRails + 10 * kRails);
+}
+
+TEST_CASE("a refusal of memory tells the limit and how to raise it") {
+  setenv("HEDDLE_EMULATED_EFA", std::to_string(kRails).c_str(), 1);
+  const std::string script = "/tmp/heddle-memlock-" + std::to_string(getpid());
+  std::ofstream(script) << "memlock 33554432\n";
+  setenv("HEDDLE_EMULATED_EFA_SCRIPT", script.c_str(), 1);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_MEMLOCK, &before) == 0);
+  const rlimit low{rlim_t{1} << 20, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_MEMLOCK, &low) == 0);
+  const auto fabric = open_fabric(settings("efa"));
+  const base::MappedMemory memory = transport::fabric::map_memory(std::size_t{64} << 20);
+  CHECK_THROWS_WITH(fabric->register_buffer(memory.data(), memory.size()),
+                    Catch::Matchers::Contains("may lock 1024 KiB (ulimit -l); raise that with"));
+  CHECK(setrlimit(RLIMIT_MEMLOCK, &before) == 0);
+  unsetenv("HEDDLE_EMULATED_EFA_SCRIPT");
+  std::remove(script.c_str());
 }

@@ -113,6 +113,18 @@ def providers_differ():
            "no error names both providers", job)
 
 
+def rails_have_ipv6_only():
+    for host in range(2):
+        for k in range(RAILS):
+            cluster("exec", host, "ip", "addr", "flush", "dev", f"r{k}")
+            cluster("exec", host, "ip", "addr", "add", f"fd00:77:{k}::{host + 1}/64", "dev", f"r{k}",
+                    "nodad")
+    job = Job(5, HEDDLE_LOG="info")
+    expect(job.end(120) == 0 and job.rows_are_right(), "IPv6", job)
+    expect("ranks meet at [fd00:77::1]" in job.text() and "10.77." not in job.text(),
+           "something went over IPv4", job)
+
+
 def no_usable_interface():
     """A host that only has loopback: an error on both hosts, not a job that hangs."""
     for device in ["eth0"] + [f"r{k}" for k in range(RAILS)]:
@@ -131,5 +143,6 @@ def no_usable_interface():
 
 
 run([equal_rails_carry_equal_parts, slow_rail_carries_its_part, long_packets_vanish_from_the_start,
-     long_packets_vanish_later, a_peer_hangs, providers_differ, no_usable_interface],
+     long_packets_vanish_later, a_peer_hangs, providers_differ,
+     rails_have_ipv6_only, no_usable_interface],
     "--mtu", 9000, "--rate", "400mbit")

@@ -56,6 +56,15 @@ constexpr std::array kTable{
     SelectionRow{kAllToAll, Reach::local, 4, kMany, 16 * kKiB, "bruck", 1},
     SelectionRow{kAllToAll, Reach::local, 1, kMany, kAny, "pairwise", 1},
 
+    SelectionRow{kAllReduce, Reach::hosts, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Reach::hosts, 4, kMany, 128 * kKiB,
+                 "hierarchical:one-shot+recursive-doubling", 1},
+    SelectionRow{kAllReduce, Reach::hosts, 4, kMany, kAny, "hierarchical", 2},
+    SelectionRow{kAllGather, Reach::hosts, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kAllGather, Reach::hosts, 9, kMany, kAny, "hierarchical", 2},
+    SelectionRow{kReduceScatter, Reach::hosts, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kReduceScatter, Reach::hosts, 9, kMany, kAny, "hierarchical", 2},
+
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 256 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 512 * kKiB, "ring", 1},
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 8 * kMiB, "ring", 2},
@@ -65,20 +74,15 @@ constexpr std::array kTable{
     SelectionRow{kAllReduce, Reach::fabric, 5, 8, 16 * kKiB, "star", 1},
     SelectionRow{kAllReduce, Reach::fabric, 5, 8, 512 * kKiB, "two-shot", 1},
     SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 128 * kKiB,
-                 "hierarchical:one-shot+recursive-doubling", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, kAny, "hierarchical", 2},
     SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 256 * kKiB, "halving-doubling", 1},
     SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::fabric, 33, kMany, 8 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Reach::fabric, 1, kMany, kAny, "ring", 1},
     SelectionRow{kAllGather, Reach::fabric, 3, 8, 16 * kKiB, "one-shot", 1},
     SelectionRow{kAllGather, Reach::fabric, 9, kMany, 1 * kMiB, "pat", 1},
-    SelectionRow{kAllGather, Reach::fabric, 9, kMany, kAny, "hierarchical", 2},
     SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 1},
     SelectionRow{kReduceScatter, Reach::fabric, 3, 8, 4 * kMiB, "one-shot", 1},
     SelectionRow{kReduceScatter, Reach::fabric, 9, kMany, 1 * kMiB, "pat", 1},
-    SelectionRow{kReduceScatter, Reach::fabric, 9, kMany, kAny, "hierarchical", 2},
     SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 1},
     SelectionRow{kBroadcast, Reach::fabric, 1, 8, 16 * kKiB, "star", 1},
     SelectionRow{kBroadcast, Reach::fabric, 1, kMany, 512 * kKiB, "binomial", 1},
@@ -96,7 +100,20 @@ constexpr std::array kTable{
     SelectionRow{kAllToAll, Reach::fabric, 1, kMany, kAny, "pairwise", 1},
 };
 
-std::string_view name_of(Reach reach) { return reach == Reach::local ? "local" : "fabric"; }
+std::string_view name_of(Reach reach) {
+  switch (reach) {
+    case Reach::local: return "local";
+    case Reach::fabric: return "fabric";
+    case Reach::hosts: break;
+  }
+  return "hosts alike";
+}
+
+bool reaches(const SelectionRow& row, const SelectionRequest& request) {
+  if (row.reach != Reach::hosts) return row.reach == request.reach;
+  return request.reach == Reach::fabric && request.ranks_per_host >= 2 &&
+         request.ranks > request.ranks_per_host;
+}
 
 std::string bytes_text(std::size_t bytes) {
   if (bytes == kAny) return "any size";
@@ -126,7 +143,7 @@ bool fits_slots(const Algorithm& algorithm, const SelectionRequest& request) {
 
 const SelectionRow& fitting_row(const SelectionRequest& request) {
   for (const SelectionRow& row : kTable) {
-    if (row.collective != request.collective || row.reach != request.reach) continue;
+    if (row.collective != request.collective || !reaches(row, request)) continue;
     if (request.ranks < row.min_ranks || request.ranks > row.max_ranks) continue;
     if (request.bytes > row.up_to_bytes) continue;
     const Algorithm& algorithm = *algorithm_named(row.algorithm);

@@ -16,6 +16,7 @@ namespace heddle::collectives {
 enum class Reach : std::uint8_t {
   local,   // all on one host, by shared memory
   fabric,  // at least one pair over the network
+  hosts,   // the same, several hosts of several ranks each; in rows only
 };
 
 struct SelectionRow {

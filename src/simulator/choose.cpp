@@ -57,7 +57,8 @@ Chosen choose(const topology::Machine& machine, const Request& request) {
                              .bytes = request.bytes,
                              .ranks = request.ranks,
                              .reach = reach,
-                             .forced_channels = request.channels});
+                             .forced_channels = request.channels,
+                             .ranks_per_host = chosen.shape.ranks_per_host});
     chosen.algorithm = selection.algorithm;
     chosen.shape.channels = selection.channels;
     chosen.why = selection.why;

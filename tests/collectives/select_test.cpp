@@ -33,7 +33,7 @@ TEST_CASE("every row names an algorithm that has the collective, and can be reac
           reached |= choose({.collective = row.collective,
                              .bytes = row.up_to_bytes,
                              .ranks = ranks,
-                             .reach = row.reach,
+                             .reach = row.reach == Reach::hosts ? Reach::fabric : row.reach,
                              .ranks_per_host = ranks_per_host})
                          .algorithm == algorithm;
     INFO(base::name_of(row.collective) << " " << row.algorithm << " " << row.min_ranks);
@@ -92,6 +92,10 @@ TEST_CASE("hosts that are alike are used, others are not") {
                                .reach = Reach::fabric,
                                .ranks_per_host = 8};
   CHECK(choose(alike).algorithm->name == "hierarchical");
+  // Not in a single host of that shape, nor where every rank has a host.
+  SelectionRequest one = alike;
+  one.ranks = 8;
+  CHECK(choose(one).algorithm->name != "hierarchical");
   SelectionRequest unlike = alike;
   unlike.ranks_per_host = 0;
   CHECK(choose(unlike).algorithm->name == "ring");

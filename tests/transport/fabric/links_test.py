@@ -117,8 +117,8 @@ def rails_have_ipv6_only():
     for host in range(2):
         for k in range(RAILS):
             cluster("exec", host, "ip", "addr", "flush", "dev", f"r{k}")
-            cluster("exec", host, "ip", "addr", "add", f"fd00:77:{k}::{host + 1}/64", "dev", f"r{k}",
-                    "nodad")
+            cluster("exec", host, "ip", "addr", "add", f"fd00:77:{k}::{host + 1}/64", "dev",
+                    f"r{k}", "nodad")
     job = Job(5, HEDDLE_LOG="info")
     expect(job.end(120) == 0 and job.rows_are_right(), "IPv6", job)
     expect("ranks meet at [fd00:77::1]" in job.text() and "10.77." not in job.text(),

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """heddle-tune's --json results as Markdown tables and, with --plot, as a picture.
 
     bench/tune/picks.py tuned-4-ranks.json [...] [--plot docs/performance/tuning.svg]

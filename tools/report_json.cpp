@@ -100,6 +100,7 @@ Json algorithms_json() {
         {{"collective", base::name_of(row.collective)},
          {"one_host", row.reach == collectives::Reach::local},
          {"hosts_alike", row.reach == collectives::Reach::hosts},
+         {"several_rails", row.reach == collectives::Reach::rails},
          {"min_ranks", row.min_ranks},
          {"max_ranks", known(row.max_ranks, row.max_ranks != std::numeric_limits<int>::max())},
          {"up_to_bytes",

@@ -133,9 +133,10 @@ std::string reach_text(collectives::Reach reach) {
   switch (reach) {
     case collectives::Reach::local: return "one host";
     case collectives::Reach::fabric: return "several hosts";
-    case collectives::Reach::hosts: break;
+    case collectives::Reach::hosts: return "hosts alike";  // of as many ranks each
+    case collectives::Reach::rails: break;
   }
-  return "hosts alike";  // several, of as many ranks each
+  return "several rails";
 }
 
 std::string algorithms_section(const Report& report) {

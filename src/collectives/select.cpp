@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -27,8 +28,8 @@ constexpr std::size_t kMiB = 1024 * kKiB;
 
 // The first row that fits and whose algorithm can do the call. Up to eight ranks all-reduce,
 // all-gather and reduce-scatter are measured, on two cores over shared memory and over tcp's
-// loopback (docs/performance.md); the other rows follow the prices in the algorithms' files. The
-// last row of a collective fits every call.
+// loopback (docs/performance.md), and two hosts over four rails that are emulated; the other rows
+// follow the prices in the algorithms' files. The last row of a collective fits every call.
 constexpr std::array kTable{
     SelectionRow{kAllReduce, Reach::local, 1, 2, 64 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Reach::local, 3, 8, 16 * kKiB, "star", 1},
@@ -57,13 +58,16 @@ constexpr std::array kTable{
     SelectionRow{kAllToAll, Reach::local, 1, kMany, kAny, "pairwise", 1},
 
     SelectionRow{kAllReduce, Reach::hosts, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
-    SelectionRow{kAllReduce, Reach::hosts, 4, kMany, 128 * kKiB,
+    SelectionRow{kAllReduce, Reach::hosts, 9, kMany, 128 * kKiB,
                  "hierarchical:one-shot+recursive-doubling", 1},
     SelectionRow{kAllReduce, Reach::hosts, 4, kMany, kAny, "hierarchical", 2},
     SelectionRow{kAllGather, Reach::hosts, 9, kMany, 1 * kMiB, "pat", 1},
     SelectionRow{kAllGather, Reach::hosts, 9, kMany, kAny, "hierarchical", 2},
     SelectionRow{kReduceScatter, Reach::hosts, 9, kMany, 1 * kMiB, "pat", 1},
     SelectionRow{kReduceScatter, Reach::hosts, 9, kMany, kAny, "hierarchical", 2},
+
+    SelectionRow{kAllReduce, Reach::rails, 1, 2, 32 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Reach::rails, 1, 2, kAny, "ring", 2},
 
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 256 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Reach::fabric, 1, 2, 512 * kKiB, "ring", 1},
@@ -104,12 +108,14 @@ std::string_view name_of(Reach reach) {
   switch (reach) {
     case Reach::local: return "local";
     case Reach::fabric: return "fabric";
-    case Reach::hosts: break;
+    case Reach::hosts: return "hosts alike";
+    case Reach::rails: break;
   }
-  return "hosts alike";
+  return "several rails";
 }
 
 bool reaches(const SelectionRow& row, const SelectionRequest& request) {
+  if (row.reach == Reach::rails) return request.reach == Reach::fabric && request.rails >= 2;
   if (row.reach != Reach::hosts) return row.reach == request.reach;
   return request.reach == Reach::fabric && request.ranks_per_host >= 2 &&
          request.ranks > request.ranks_per_host;
@@ -176,6 +182,12 @@ Selection choose(const SelectionRequest& request) {
                request.forced_channels);
   const SelectionRow& row = fitting_row(request);
   Selection selection{algorithm_named(row.algorithm), row.channels, row_text(row)};
+  if (request.reach == Reach::fabric && request.bytes >= kLeastRailBytes) {
+    const int channels = std::min(request.rails, kMostRailChannels);
+    if (channels > selection.channels)
+      selection.why += fmt::format("; {} channels for {} rails", channels, request.rails);
+    selection.channels = std::max(selection.channels, channels);
+  }
   if (!request.forced_algorithm.empty() && request.forced_algorithm != "auto") {
     const Algorithm* forced = algorithm_named(request.forced_algorithm);
     if (forced == nullptr)

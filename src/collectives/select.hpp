@@ -16,8 +16,15 @@ namespace heddle::collectives {
 enum class Reach : std::uint8_t {
   local,   // all on one host, by shared memory
   fabric,  // at least one pair over the network
-  hosts,   // the same, several hosts of several ranks each; in rows only
+  // In rows only:
+  hosts,  // the same, several hosts of several ranks each
+  rails,  // the same, every process with several rails
 };
+
+// Large messages over several rails go on as many channels, up to kMostRailChannels: then no rail
+// idles while a rank waits for the last stripe of a message or adds it.
+inline constexpr std::size_t kLeastRailBytes = 64 * 1024;
+inline constexpr int kMostRailChannels = 4;
 
 struct SelectionRow {
   base::Collective collective;
@@ -26,7 +33,7 @@ struct SelectionRow {
   int max_ranks;
   std::size_t up_to_bytes;  // inclusive
   std::string_view algorithm;
-  int channels;
+  int channels;  // at least
 };
 
 // Every request with at least one rank fits a row.
@@ -43,6 +50,7 @@ struct SelectionRequest {
   int forced_channels = 0;                 // 0: by the table
   int root = 0;                            // as in Shape, like the next
   int ranks_per_host = 0;
+  int rails = 1;               // that every process has at least
   bool uneven = false;         // the blocks have different lengths
   std::size_t slot_bytes = 0;  // of a pipe, for the parts of a message; 0: enough for any
 

@@ -45,6 +45,7 @@ PlannerOptions planner_options(const base::Settings& settings, const World& worl
           world.local(),
           shared ? world.hosts() : world.ranks(),
           shared ? world.ranks_per_host() : 1,
+          world.rails(),
           slot_bytes(settings)};
 }
 

@@ -92,6 +92,7 @@ tuner::Pick Planner::pick(const Call& call, std::size_t bytes) {
   asked.forced_channels = settings_.channels;
   asked.root = call.root;
   asked.ranks_per_host = options_.ranks_per_host;
+  asked.rails = options_.rails;
   asked.uneven = call.blocks != nullptr;
   asked.slot_bytes = options_.slot_bytes;
   request.block_bytes = call.buffers.count * base::size_of(call.buffers.type);

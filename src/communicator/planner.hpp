@@ -43,6 +43,7 @@ struct PlannerOptions {
   bool local;  // shared memory joins all ranks
   int hosts;
   int ranks_per_host;  // as in collectives::Shape
+  int rails;           // that every process has at least
   std::size_t slot_bytes;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <string_view>
 
@@ -110,6 +111,13 @@ void World::open_transports(const base::Settings& settings) {
 std::string World::name_of(int rank) const {
   const RankInfo& info = infos_[static_cast<std::size_t>(rank)];
   return fmt::format("rank {} on host {} (pid {})", rank, info.host_name, info.pid);
+}
+
+int World::rails() const {
+  int least = std::numeric_limits<int>::max();
+  for (const RankAddresses& addresses : addresses_)
+    if (fabric_ != nullptr) least = std::min(least, fabric_->rails_to(addresses.fabric));
+  return fabric_ == nullptr ? 1 : least;
 }
 
 int World::hosts() const {

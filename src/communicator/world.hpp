@@ -36,6 +36,8 @@ class World {
   // As in collectives::Shape: 0 unless every host has as many ranks, one after the other.
   int ranks_per_host() const;
   int hosts() const;
+  // That every process has at least; 1 without a fabric.
+  int rails() const;
   // Null when no rank needs it.
   const std::shared_ptr<transport::Transport>& fabric() const { return fabric_; }
   std::vector<Route> routes() const;

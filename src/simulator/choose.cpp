@@ -60,7 +60,8 @@ Chosen choose(const topology::Machine& machine, const Request& request) {
                              .forced_channels = request.channels,
                              .ranks_per_host = chosen.shape.ranks_per_host});
     chosen.algorithm = selection.algorithm;
-    chosen.shape.channels = selection.channels;
+    // The table's channels go with its algorithm.
+    if (request.algorithm.empty()) chosen.shape.channels = selection.channels;
     chosen.why = selection.why;
   }
   if (request.algorithm.empty()) return chosen;

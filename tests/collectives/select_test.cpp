@@ -33,8 +33,9 @@ TEST_CASE("every row names an algorithm that has the collective, and can be reac
           reached |= choose({.collective = row.collective,
                              .bytes = row.up_to_bytes,
                              .ranks = ranks,
-                             .reach = row.reach == Reach::hosts ? Reach::fabric : row.reach,
-                             .ranks_per_host = ranks_per_host})
+                             .reach = row.reach == Reach::local ? Reach::local : Reach::fabric,
+                             .ranks_per_host = ranks_per_host,
+                             .rails = row.reach == Reach::rails ? 2 : 1})
                          .algorithm == algorithm;
     INFO(base::name_of(row.collective) << " " << row.algorithm << " " << row.min_ranks);
     CHECK(reached);
@@ -99,6 +100,21 @@ TEST_CASE("hosts that are alike are used, others are not") {
   SelectionRequest unlike = alike;
   unlike.ranks_per_host = 0;
   CHECK(choose(unlike).algorithm->name == "ring");
+}
+
+TEST_CASE("large messages over several rails go on as many channels, up to four") {
+  const auto channels = [](std::size_t bytes, int rails) {
+    return choose({.collective = kAllReduce,
+                   .bytes = bytes,
+                   .ranks = 2,
+                   .reach = Reach::fabric,
+                   .rails = rails})
+        .channels;
+  };
+  CHECK(channels(1 << 26, 1) == 1);
+  CHECK(channels(1 << 26, 3) == 3);
+  CHECK(channels(1 << 26, 32) == 4);
+  CHECK(channels(1024, 32) == 1);
 }
 
 TEST_CASE("large messages of two ranks go by ring, small ones by one-shot") {

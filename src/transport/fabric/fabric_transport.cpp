@@ -170,6 +170,12 @@ void FabricTransport::renew_rail(int rail, const std::string& why) {
   core_->renew(rail, why);
 }
 
+int FabricTransport::rails_to(const std::string& address) const {
+  const ProcessAddress theirs = parse_address(address);
+  if (!core_->rma() || !theirs.rma) return 1;
+  return static_cast<int>(std::min(core_->rails().size(), theirs.rails.size()));
+}
+
 std::vector<RailMetrics> FabricTransport::rail_metrics() const {
   const std::lock_guard lock(core_->mutex);
   return core_->rail_metrics();

@@ -39,6 +39,7 @@ class FabricTransport final : public Transport {
   std::string_view name() const override { return "fabric"; }
   std::string description() const override;
   std::string address() const override;
+  int rails_to(const std::string& address) const override;
   // connect fails with heddleInvalidUsage when the peer uses another provider.
   std::unique_ptr<SendPipe> connect(const std::string& peer, const PipeKey& key,
                                     const PipeOptions& options) override;

@@ -104,7 +104,8 @@ class Transport {
   virtual std::string description() const { return std::string(name()); }
   // What another process needs to reach this one; published by the bootstrap.
   virtual std::string address() const = 0;
-  // How many adapters share long messages to the process with that address.
+  // How many adapters share long messages to the process with that address; the same at both ends.
+  // Fails with heddleInvalidArgument for a text that is no address.
   virtual int rails_to(const std::string& /*address*/) const { return 1; }
   // Pipes of a communicator are made between add_secret and remove_secret only.
   virtual void add_secret(const CommunicatorId& communicator, const PipeSecret& secret) = 0;

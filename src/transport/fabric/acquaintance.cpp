@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/hash.hpp"
+#include "base/host_name.hpp"
 #include "transport/fabric/connection.hpp"
 #include "transport/fabric/rail_pairing.hpp"
 
@@ -13,10 +14,8 @@ namespace heddle::transport::fabric {
 
 namespace {
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  std::string text = name[0] == 0 ? "unknown" : name;
+std::string host_word() {
+  std::string text = base::host_name();
   std::ranges::replace(text, ' ', '_');
   return text;
 }
@@ -47,7 +46,7 @@ Core::Core(const base::Settings& settings, const ChosenProvider& provider)
   address_.provider = provider.name;
   address_.protocol = provider.protocol;
   address_.rma = provider.rma;
-  address_.host = host_name();
+  address_.host = host_word();
   address_.pid = getpid();
   base::fill_random(&address_.instance, sizeof address_.instance);
 

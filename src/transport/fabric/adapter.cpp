@@ -113,7 +113,7 @@ bool adapter_before(const Adapter& a, const Adapter& b) {
   const auto place = [](const Adapter& one) {  // a domain of five digits comes after one of four
     return std::make_tuple(one.pci.empty(), one.pci.size(), std::string_view(one.pci));
   };
-  // Functions of one device, and adapters without an address, differ in their names only.
+  // Ports of one PCI function, and adapters without an address, differ in their names only.
   if (place(a) != place(b)) return place(a) < place(b);
   return strverscmp(a.name.c_str(), b.name.c_str()) < 0;
 }

@@ -122,7 +122,7 @@ class Core {
   void reopen_rail(int rail);
   void drain(Rail& rail);
   template <typename Use>
-  void each_link_of(int rail, Use use) const;
+  void each_link_of(int rail, Use use);
   std::string name_of(const Peer& peer, const Link& link) const;
   std::string state_of_links(const Peer& peer) const;
 
@@ -166,10 +166,10 @@ class Core {
     std::string retire_why;  // not empty: it gets a new endpoint when no completion is being read
     double pause = 0;        // seconds before the next try to open it
     TimePoint reopen_at;     // while it is closed
-    std::uint64_t bytes_sent = 0;
+    std::uint64_t sent_bytes = 0;
     std::uint32_t given_up = 0;   // links over it
     std::uint32_t came_back = 0;  // of those
-    std::uint32_t renewed = 0;    // new endpoints
+    std::uint32_t new_endpoints = 0;
   };
   std::vector<RailRecord> records_;
   bool retiring_ = false;

@@ -154,8 +154,8 @@ void Core::drain(Rail& rail) {
 }
 
 template <typename Use>
-void Core::each_link_of(int rail, Use use) const {
-  for (const auto& [instance, peer] : peers_)
+void Core::each_link_of(int rail, Use use) {
+  for (auto& [instance, peer] : peers_)
     for (int i = 0; i < peer->link_count(); ++i)
       if (peer->link(i).rail == rail) use(*peer, i);
 }
@@ -185,7 +185,7 @@ void Core::retire_rail(int index, const std::string& why) {
     if (!peer.failover) peer_died(peer, why);
   });
   retired.close_completions();
-  ++records_[static_cast<std::size_t>(index)].renewed;
+  ++records_[static_cast<std::size_t>(index)].new_endpoints;
   retiring_ = false;
   reopen_rail(index);
 }
@@ -226,17 +226,19 @@ std::vector<RailMetrics> Core::rail_metrics() const {
     RailMetrics one;
     one.provider = address_.provider;
     one.rail = rails_[i]->adapter().name;
-    one.sent_bytes = records_[i].bytes_sent;
+    one.sent_bytes = records_[i].sent_bytes;
     one.given_up = records_[i].given_up;
     one.came_back = records_[i].came_back;
-    one.new_endpoints = records_[i].renewed;
+    one.new_endpoints = records_[i].new_endpoints;
     one.registrations = rails_[i]->registrations_made();
-    each_link_of(static_cast<int>(i), [&](const Peer& peer, int link) {
-      ++one.links;
-      one.links_up += peer.link(link).up;
-    });
     all.push_back(std::move(one));
   }
+  for (const auto& [instance, peer] : peers_)
+    for (const Link& link : peer->links) {
+      RailMetrics& rail = all[static_cast<std::size_t>(link.rail)];
+      ++rail.links;
+      rail.links_up += link.up;
+    }
   return all;
 }
 

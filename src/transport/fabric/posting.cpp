@@ -65,12 +65,12 @@ void Core::leave(Request& request, bool through) {
     link.newest_through = std::max(link.newest_through, request.posted);
     link.goodput.through(request.bytes, seconds_of(now));
   }
-  if (link.under_way.empty()) link.goodput.ended(seconds_of(now));
+  if (link.under_way.empty()) link.goodput.ended();
 }
 
 void Core::finish(Request& request, std::size_t bytes) {
   if (!is_receive(request))
-    records_[static_cast<std::size_t>(request.rail)].bytes_sent += request.bytes;
+    records_[static_cast<std::size_t>(request.rail)].sent_bytes += request.bytes;
   leave(request, true);
   if (request.owner != nullptr) request.owner->completed(request, bytes);
   recycle(request);

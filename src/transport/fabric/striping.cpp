@@ -14,6 +14,8 @@ constexpr double kLeastSpeed = 1.0 / 20;
 constexpr double kSampleSeconds = 0.02;
 constexpr double kSampleBytes = 1 << 20;
 constexpr double kNewSample = 0.3;  // weight of a sample against what was known
+// Completions so close together were read at once, whenever they came.
+constexpr double kSameMoment = 100e-6;
 
 double finish(const RailLoad& load) { return static_cast<double>(load.under_way) / load.speed; }
 
@@ -81,28 +83,29 @@ int least_loaded(std::span<const RailLoad> loads, std::span<const int> preferenc
   return best;
 }
 
-void Goodput::take_time(double now) {
-  if (busy_) seconds_ += now - since_;
-  since_ = now;
+void Goodput::Rate::add(double more_bytes, double more_seconds) {
+  bytes += more_bytes;
+  seconds += more_seconds;
+  if (seconds < kSampleSeconds || bytes < kSampleBytes) return;
+  const double sample = bytes / seconds;
+  value = value == 0 ? sample : value + kNewSample * (sample - value);
+  bytes = seconds = 0;
 }
 
 void Goodput::started(double now) {
-  take_time(now);
   busy_ = true;
-}
-
-void Goodput::ended(double now) {
-  take_time(now);
-  busy_ = false;
+  any_through_ = false;
+  since_ = now;
 }
 
 void Goodput::through(std::size_t bytes, double now) {
-  take_time(now);
-  bytes_ += static_cast<double>(bytes);
-  if (seconds_ < kSampleSeconds || bytes_ < kSampleBytes) return;
-  const double sample = bytes_ / seconds_;
-  value_ = value_ == 0 ? sample : value_ + kNewSample * (sample - value_);
-  seconds_ = bytes_ = 0;
+  if (!busy_) return;
+  const auto amount = static_cast<double>(bytes);
+  whole_.add(amount, now - since_);
+  if (!any_through_) first_ = now;
+  if (now - first_ > kSameMoment) steady_.add(amount, now - since_);
+  any_through_ = true;
+  since_ = now;
 }
 
 void settle_speeds(std::span<const double> measured, std::span<const double> nominal,

@@ -2,6 +2,7 @@
 // by the bytes that are under way on each and its speed. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,25 +32,36 @@ void share_out(std::size_t bytes, std::span<const RailLoad> loads, std::size_t l
 int least_loaded(std::span<const RailLoad> loads, std::span<const int> preference);
 
 // The speed of one link as its completions show it. Only time in which something was under way
-// counts. Thread rule: as the link.
+// counts.
+//
+// A completion comes back against the peer's own traffic, so the first one of a busy time is late
+// by what is queued there. Were that counted, each end would find the links slow that the other end
+// uses, leave them to it, and the two would end up with half of the links in each direction. So
+// what comes after the first completions decides where it is known. Thread rule: as the link.
 class Goodput {
  public:
   // Between these, something is under way. Seconds on any clock.
   void started(double now);
-  void ended(double now);
+  void ended() { busy_ = false; }
   // `bytes` are through.
   void through(std::size_t bytes, double now);
   // Bytes per second; 0 while unknown.
-  double value() const { return value_; }
+  double value() const { return std::max(steady_.value, whole_.value); }
 
  private:
-  void take_time(double now);
+  struct Rate {
+    double bytes = 0, seconds = 0;  // of the sample
+    double value = 0;
+
+    void add(double more_bytes, double more_seconds);
+  };
 
   bool busy_ = false;
-  double since_ = 0;  // of this stretch of busy time, until which it is counted
-  double seconds_ = 0;
-  double bytes_ = 0;
-  double value_ = 0;
+  bool any_through_ = false;  // in this busy time
+  double first_ = 0;          // when that was
+  double since_ = 0;          // until which time is counted
+  Rate whole_;                // of all busy time: not above the speed
+  Rate steady_;               // without the first completions
 };
 
 // Speeds to share out by. Measured ones where all are known, but taken as equal when they lie

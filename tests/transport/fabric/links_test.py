@@ -15,7 +15,14 @@ from pathlib import Path
 
 from cluster_job import CLUSTER, Job, NAME, PROGRAM, RAILS, cluster, expect, run
 
+RATE = "400mbit"
 HEDDLE_INFO, RANK_PROGRAM = sys.argv[2:4]
+
+
+def give_rails_back():
+    for host in range(2):
+        for k in range(RAILS):
+            cluster("rate", host, f"r{k}", RATE)
 
 
 def swallow_long_packets(rail):
@@ -29,7 +36,7 @@ def swallow_long_packets(rail):
 
 def rail_bytes(folder):
     """Rail -> bytes that both hosts sent over it."""
-    shown = subprocess.run([HEDDLE_INFO, "--metrics", *Path(folder).iterdir()], check=True,
+    shown = subprocess.run([HEDDLE_INFO, "--metrics", *Path(folder).glob("*.prom")], check=True,
                            capture_output=True, text=True).stdout
     sent = {}
     for rail, gigabytes in re.findall(r"rail (r\d) +([\d.]+) GB sent", shown):
@@ -43,7 +50,7 @@ def equal_rails_carry_equal_parts():
     for host in range(2):
         cluster("exec", host, "ip", "addr", "add", f"fd00:77::{host + 1}/64", "dev", "r0")
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(30, HEDDLE_METRICS_FILE=f"{folder}/%h")
+        job = Job(30, HEDDLE_METRICS_FILE=f"{folder}/%h.prom")
         expect(job.end(120) == 0 and job.rows_are_right(), "four rails", job)
         sent = rail_bytes(folder)
         expect(len(sent) == RAILS and max(sent.values()) < 1.1 * min(sent.values()),
@@ -55,13 +62,12 @@ def slow_rail_carries_its_part():
     for host in range(2):
         cluster("rate", host, "r2", "100mbit")
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(30, HEDDLE_METRICS_FILE=f"{folder}/%h")
+        job = Job(30, HEDDLE_METRICS_FILE=f"{folder}/%h.prom")
         expect(job.end(120) == 0 and job.rows_are_right(), "a slow rail", job)
         sent = rail_bytes(folder)
         others = min(sent[rail] for rail in sent if rail != "r2")
         expect(0.1 * others < sent["r2"] < 0.5 * others, f"bytes with a slow r2: {sent}", job)
-    for host in range(2):
-        cluster("rate", host, "r2", "400mbit")
+    give_rails_back()
 
 
 def long_packets_vanish_from_the_start():
@@ -69,6 +75,7 @@ def long_packets_vanish_from_the_start():
     job = Job(5)
     expect(job.end(120) == 0 and job.rows_are_right(), "3 of 4 rails", job)
     expect(re.search("rail r3 .*does not answer", job.text()), "it is not said", job)
+    give_rails_back()
 
 
 def long_packets_vanish_later():
@@ -79,14 +86,20 @@ def long_packets_vanish_later():
     job.wait_for(r"\n +2097152 ", len(re.findall(r"\n +2097152 ", job.text())) + 2)
     job.stop()
     expect(job.rows_are_right(), "wrong values", job)
+    give_rails_back()
 
 
 def ranks_of_host(index):
-    done = cluster("exec", index, "sh", "-c", "ps -eo pid,args")  # pids are the whole machine's
-    namespace = os.stat(f"/run/netns/{NAME}-{index}").st_ino
-    return [int(line.split()[0]) for line in done.stdout.splitlines()
-            if PROGRAM in line.split() and line.split()[1] == PROGRAM and
-            os.stat(f"/proc/{line.split()[0]}/ns/net").st_ino == namespace]
+    pids = subprocess.run(["ip", "netns", "pids", f"{NAME}-{index}"], check=True,
+                          capture_output=True, text=True).stdout.split()
+    return [int(pid) for pid in pids if is_rank(pid)]
+
+
+def is_rank(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode() == PROGRAM
+    except OSError:
+        return False
 
 
 def a_peer_hangs():
@@ -136,8 +149,8 @@ def no_usable_interface():
              "2", f"{folder}/id"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for rank in range(2)]
         told = [rank.communicate(timeout=60)[0] for rank in ranks]
-    if any(rank.returncode == 0 for rank in ranks) or "10.77." not in told[1] or \
-            "missing: 1" not in told[0]:
+    if any(rank.returncode == 0 for rank in ranks) or "missing: 1" not in told[0] or \
+            "cannot be reached" not in told[1]:
         raise SystemExit(f"FAILED: a host without a network:\n{told[0]}\n{told[1]}")
     print(*told, sep="", flush=True)
 
@@ -145,4 +158,4 @@ def no_usable_interface():
 run([equal_rails_carry_equal_parts, slow_rail_carries_its_part, long_packets_vanish_from_the_start,
      long_packets_vanish_later, a_peer_hangs, providers_differ,
      rails_have_ipv6_only, no_usable_interface],
-    "--mtu", 9000, "--rate", "400mbit")
+    "--mtu", 9000, "--rate", RATE)

@@ -182,8 +182,36 @@ TEST_CASE("goodput counts busy time only") {
     goodput.started(now);
     now += 0.01;
     goodput.through(1 << 20, now);
-    goodput.ended(now);
+    goodput.ended();
     now += 10;  // idle
   }
   CHECK(goodput.value() == Approx(100.0 * (1 << 20)));
+}
+
+TEST_CASE("a first completion that is held up does not make a link slow") {
+  Goodput goodput;
+  double now = 0;
+  for (int i = 0; i < 50; ++i) {
+    goodput.started(now);
+    now += 0.03;  // behind the peer's own traffic
+    for (int stripe = 0; stripe < 8; ++stripe, now += 0.001) goodput.through(100000, now);
+    goodput.ended();
+  }
+  CHECK(goodput.value() == Approx(1e8));
+}
+
+TEST_CASE("a link that was slow and has little to carry is seen to be fast again") {
+  Goodput goodput;
+  double now = 0;
+  const auto carry = [&](int stripes, double seconds_each) {
+    for (int i = 0; i < 100; ++i) {
+      goodput.started(now);
+      for (int stripe = 0; stripe < stripes; ++stripe) goodput.through(100000, now += seconds_each);
+      goodput.ended();
+    }
+  };
+  carry(4, 0.01);
+  CHECK(goodput.value() == Approx(1e7));
+  carry(1, 0.001);
+  CHECK(goodput.value() > 7e7);  // samples weigh less than what was known
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
+#include "base/host_name.hpp"
 
 namespace heddle::base {
 namespace {
@@ -55,7 +56,7 @@ std::string read_file(const std::string& path, const std::string& name) {
 }
 
 void replace_file(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
+  const std::string fresh = path + ".new" + std::to_string(getpid());
   const auto give_up = [&] {
     const int reason = errno;
     unlink(fresh.c_str());
@@ -70,11 +71,6 @@ void replace_file(const std::string& path, const std::string& text) {
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
   if (rename(fresh.c_str(), path.c_str()) != 0) give_up();
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
 std::string expand_path(const std::string& pattern) {

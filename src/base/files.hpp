@@ -14,12 +14,11 @@ inline constexpr std::size_t kMostFileMiB = 64;
 std::string read_file(const std::string& path, const std::string& name);
 
 // Puts `text` in place of what the file held; who reads it meanwhile sees the old or the new whole.
-// Fails with heddleSystemError.
+// Fails with heddleSystemError, and leaves the old. One thread at a time for a path; processes may
+// replace the same one.
 void replace_file(const std::string& path, const std::string& text);
 
 // A path with %h as the host's name and %p as this process's number.
 std::string expand_path(const std::string& pattern);
-// As gethostname(2) says.
-std::string host_name();
 
 }  // namespace heddle::base

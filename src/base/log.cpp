@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/fd.hpp"
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 
 namespace heddle::base {
 namespace {

@@ -70,7 +70,7 @@ const SettingRow kTable[] = {
      [](const Settings& s) { return s.log_file; }},
     {"HEDDLE_METRICS_FILE", "a file's path; %h is the host, %p the process",
      "Where a process tells every second what it has done and how its rails fare, in Prometheus' "
-     "text format; heddle-info --metrics shows it.",
+     "text format. Each process needs a file of its own; it stays. heddle-info --metrics shows it.",
      [](Settings& s, std::string_view text) { return s.metrics_file = text, true; },
      [](const Settings& s) { return s.metrics_file; }},
     {"HEDDLE_PROVIDER", "auto, or a libfabric provider such as efa, tcp, tcp;ofi_rxm, sockets",

@@ -61,12 +61,12 @@ Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::S
       planner_(settings_, files_, planner_options(settings_, world_)),
       running_(planner_, pipes_, fabric()),
       spin_(spin_of(settings_, world_)) {
-  if (metrics_) metrics_->include(world_.fabric());
+  if (metrics_ != nullptr) metrics_->include(world_.fabric());
   base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);
 }
 
 Communicator::~Communicator() {
-  if (metrics_) metrics_->write();
+  if (metrics_ != nullptr) metrics_->write();
 }
 
 void Communicator::check_usable() const {
@@ -92,6 +92,7 @@ void Communicator::run(Call call) {
     begin(operation);
     drive_until(operation, nullptr);
   } else {
+    if (metrics_ != nullptr) metrics_->count(operation.call, state(), ranks());
     operation.finish(state(), failure_text());
   }
   if (operation.result() != heddleSuccess) throw base::Error(operation.result(), operation.error());
@@ -239,7 +240,7 @@ void Communicator::retire(heddleResult_t result, const std::string& text) {
   // The owner may let go of the operation as soon as it has finished.
   const std::shared_ptr<Operation> owner = std::move(current_owner_);
   current_ = nullptr;
-  if (metrics_) metrics_->count(ended->call, result, ranks());
+  if (metrics_ != nullptr) metrics_->count(ended->call, result, ranks());
   ended->finish(result, text);
   if (owner) --started_;
 }

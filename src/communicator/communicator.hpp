@@ -91,7 +91,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   base::Settings settings_;
   PlannerFiles files_;
-  std::shared_ptr<Metrics> metrics_;  // null: HEDDLE_METRICS_FILE is not set
+  Metrics* const metrics_;  // null: HEDDLE_METRICS_FILE is not set
   World world_;
   std::string network_;
   Pipes pipes_;

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <string_view>
+#include <cstdlib>
+#include <exception>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
+#include "communicator/control_service.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -44,71 +48,85 @@ class Family {
   std::string_view name_;
 };
 
-void add_rails(std::string& out, const std::vector<transport::RailMetrics>& rails) {
-  using Rail = transport::RailMetrics;
-  struct Column {
-    std::string_view name, type, help;
-    std::uint64_t Rail::*value;
-  };
-  static constexpr Column kColumns[] = {
-      {"heddle_rail_sent_bytes_total", "counter", "Bytes sent over the rail.", &Rail::sent_bytes},
-      {"heddle_rail_links", "gauge", "Links from the rail to other processes.", &Rail::links},
-      {"heddle_rail_links_up", "gauge", "Links that carry messages now.", &Rail::links_up},
-      {"heddle_rail_given_up_total", "counter", "Times that a link was given up.", &Rail::given_up},
-      {"heddle_rail_came_back_total", "counter", "Times that a link came back.", &Rail::came_back},
-      {"heddle_rail_new_endpoints_total", "counter", "Endpoints that replaced another.",
-       &Rail::new_endpoints},
-      {"heddle_rail_registrations_total", "counter", "Registrations of memory.",
-       &Rail::registrations},
-  };
-  for (const Column& column : kColumns) {
-    Family family(out, column.name, column.type, column.help);
-    for (const Rail& rail : rails)
-      family.add(fmt::format("provider={},rail={}", quoted(rail.provider), quoted(rail.rail)),
-                 rail.*column.value);
+using transport::RailMetrics;
+
+struct RailColumn {
+  std::string_view name, type, help;
+  std::uint64_t RailMetrics::*value;
+};
+constexpr RailColumn kRailColumns[] = {
+    {"heddle_rail_sent_bytes_total", "counter", "Bytes sent over the rail.",
+     &RailMetrics::sent_bytes},
+    {"heddle_rail_links", "gauge", "Links from the rail to other processes.", &RailMetrics::links},
+    {"heddle_rail_links_up", "gauge", "Links that carry messages now.", &RailMetrics::links_up},
+    {"heddle_rail_given_up_total", "counter", "Times that a link was given up.",
+     &RailMetrics::given_up},
+    {"heddle_rail_came_back_total", "counter", "Times that a link came back.",
+     &RailMetrics::came_back},
+    {"heddle_rail_new_endpoints_total", "counter", "Endpoints that replaced another.",
+     &RailMetrics::new_endpoints},
+    {"heddle_rail_registrations_total", "counter", "Registrations of memory.",
+     &RailMetrics::registrations},
+};
+
+template <typename Rails>
+void add_to(Rails& sums, const std::vector<RailMetrics>& rails) {
+  for (const RailMetrics& rail : rails) {
+    RailMetrics& sum = sums[{rail.provider, rail.rail}];
+    for (const RailColumn& column : kRailColumns) sum.*column.value += rail.*column.value;
   }
 }
 
 }  // namespace
 
-std::shared_ptr<Metrics> Metrics::open(const std::string& pattern) {
+Metrics* Metrics::open(const std::string& pattern) {
   static std::mutex opening;
-  static std::map<std::string, std::weak_ptr<Metrics>> files;
+  // Never destroyed, as ProgressThread: a forked child must not touch what the thread held.
+  static auto* const files = new std::map<std::string, std::unique_ptr<Metrics>>;
   if (pattern.empty()) return nullptr;
   const std::string path = base::expand_path(pattern);
   const std::lock_guard lock(opening);
-  auto& place = files[path];
-  auto metrics = place.lock();
-  if (metrics) return metrics;
+  auto& place = (*files)[path];
+  if (place != nullptr) return place.get();
+  std::unique_ptr<Metrics> metrics(new Metrics(path));
   try {
-    place = metrics = std::make_shared<Metrics>(path);
+    base::replace_file(path, metrics->text());
+    metrics->start();
   } catch (const base::Error& error) {
     base::fail(heddleInvalidArgument, "HEDDLE_METRICS_FILE={}: {}", pattern, error.what());
   }
-  return metrics;
+  [[maybe_unused]] static const int at_exit = std::atexit([] {
+    for (auto& [name, one] : *files)
+      if (one != nullptr) one->stop();
+  });
+  place = std::move(metrics);
+  return place.get();
 }
 
-Metrics::Metrics(std::string path) : path_(std::move(path)) {
-  base::replace_file(path_, text());
+Metrics::Metrics(std::string path) : path_(std::move(path)) {}
+
+void Metrics::start() {
   thread_ = base::start_thread("heddle-metrics", [this] {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kPeriod, [&] { return stop_; })) write();
   });
 }
 
-Metrics::~Metrics() {
+void Metrics::stop() {
+  if (forked_after_use()) return;  // the thread lives in the parent only
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Metrics::include(const std::shared_ptr<transport::Transport>& transport) {
   if (transport == nullptr) return;
   const std::lock_guard lock(writing_);
-  fabrics_[transport.get()].open = transport;
+  const auto same = [&](const Fabric& known) { return known.open.lock() == transport; };
+  if (std::ranges::none_of(fabrics_, same)) fabrics_.push_back({transport, {}});
 }
 
 void Metrics::count(const Call& call, heddleResult_t result, int ranks) {
@@ -123,29 +141,47 @@ void Metrics::count(const Call& call, heddleResult_t result, int ranks) {
 }
 
 void Metrics::write() {
-  const std::string all = text();
   const std::lock_guard lock(writing_);
   try {
-    base::replace_file(path_, all);
+    base::replace_file(path_, text());
     complained_ = false;
-  } catch (const base::Error& error) {
+  } catch (const std::exception& error) {
     // Monitoring that fails must not stop the job.
     if (!complained_) base::log_warn("HEDDLE_METRICS_FILE: {}", error.what());
     complained_ = true;
   }
 }
 
+Metrics::Rails Metrics::rails_now() {
+  for (Fabric& fabric : fabrics_) {
+    const auto open = fabric.open.lock();
+    if (open != nullptr) {
+      fabric.rails = open->rail_metrics();
+      continue;
+    }
+    for (RailMetrics& rail : fabric.rails) rail.links = rail.links_up = 0;
+    add_to(closed_, fabric.rails);
+    fabric.rails.clear();
+  }
+  std::erase_if(fabrics_, [](const Fabric& fabric) { return fabric.rails.empty(); });
+  Rails all = closed_;
+  for (const Fabric& fabric : fabrics_) add_to(all, fabric.rails);
+  return all;
+}
+
+// Every series has the process's number: monitoring takes all files of a host together.
 std::string Metrics::text() {
   std::string out;
+  const std::string process = fmt::format("pid=\"{}\"", getpid());
   Family(out, "heddle_process_info", "gauge", "The process that these metrics are of.")
-      .add(fmt::format("host={},pid=\"{}\",version=\"{}.{}.{}\"", quoted(base::host_name()),
-                       getpid(), HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH),
+      .add(fmt::format("{},host={},version=\"{}.{}.{}\"", process, quoted(base::host_name()),
+                       HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH),
            1);
   const auto add_counts = [&](std::string_view name, std::string_view help,
                               std::atomic<std::uint64_t> Counts::*value) {
     Family family(out, name, "counter", help);
     for (std::size_t kind = 0; kind < kKinds; ++kind)
-      family.add(fmt::format("operation=\"{}\"", name_of_kind(kind)),
+      family.add(fmt::format("{},operation=\"{}\"", process, name_of_kind(kind)),
                  (counts_[kind].*value).load(std::memory_order_relaxed));
   };
   add_counts("heddle_operations_done_total", "Operations of this process that ended well.",
@@ -154,13 +190,14 @@ std::string Metrics::text() {
              &Counts::failed);
   add_counts("heddle_operations_bytes_total",
              "Bytes of the larger buffer of each operation that ended well.", &Counts::bytes);
-  const std::lock_guard lock(writing_);
-  std::vector<transport::RailMetrics> rails;
-  for (auto& [where, fabric] : fabrics_) {
-    if (const auto open = fabric.open.lock()) fabric.rails = open->rail_metrics();
-    rails.insert(rails.end(), fabric.rails.begin(), fabric.rails.end());
+  const Rails rails = rails_now();
+  for (const RailColumn& column : kRailColumns) {
+    Family family(out, column.name, column.type, column.help);
+    for (const auto& [names, rail] : rails)
+      family.add(
+          fmt::format("{},provider={},rail={}", process, quoted(names.first), quoted(names.second)),
+          rail.*column.value);
   }
-  add_rails(out, rails);
   return out;
 }
 

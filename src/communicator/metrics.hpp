@@ -10,7 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "communicator/operation.hpp"
@@ -18,24 +20,22 @@
 
 namespace heddle::communicator {
 
+// Any thread may call anything. Lives as long as the process, whose counts only grow.
 class Metrics {
  public:
-  // The one that writes this file already, or a new one; null when `pattern` is empty. Its owners
-  // are the communicators. Fails with heddleInvalidArgument when the file cannot be written.
-  static std::shared_ptr<Metrics> open(const std::string& pattern);
-  explicit Metrics(std::string path);
+  // The one that writes this file; null when `pattern` is empty. Each process needs a file of its
+  // own. Fails with heddleInvalidArgument when the file cannot be written.
+  static Metrics* open(const std::string& pattern);
   Metrics(const Metrics&) = delete;
-  ~Metrics();
 
-  // Includes its rails from now on. Null is nothing to include.
+  // Tells of its rails from now on. Null is nothing to tell of.
   void include(const std::shared_ptr<transport::Transport>& transport);
-  // Counts an operation that ends so. Any thread; costs two atomic additions.
+  // Counts an operation that ends so; costs two atomic additions.
   void count(const Call& call, heddleResult_t result, int ranks);
+  // Never fails: what goes wrong is logged once.
   void write();
 
  private:
-  std::string text();
-
   // Collectives, then barriers, then groups of sends and receives.
   static constexpr std::size_t kKinds = base::kCollectives + 2;
   struct Counts {
@@ -45,14 +45,22 @@ class Metrics {
     std::weak_ptr<transport::Transport> open;
     std::vector<transport::RailMetrics> rails;  // the latest
   };
+  // Of one rail of one provider, by the names of both.
+  using Rails = std::map<std::pair<std::string, std::string>, transport::RailMetrics>;
 
+  explicit Metrics(std::string path);
   static std::size_t kind_of(const Call& call);
   static std::string_view name_of_kind(std::size_t kind);
+  Rails rails_now();
+  std::string text();
+  void start();
+  void stop();
 
   const std::string path_;
   std::array<Counts, kKinds> counts_;
-  std::mutex writing_;  // guards the file and the next two
-  std::map<const transport::Transport*, Fabric> fabrics_;
+  std::mutex writing_;  // guards the file and the next three
+  std::vector<Fabric> fabrics_;
+  Rails closed_;  // sums of fabrics that are gone
   bool complained_ = false;
 
   std::mutex mutex_;

@@ -113,11 +113,14 @@ std::string World::name_of(int rank) const {
   return fmt::format("rank {} on host {} (pid {})", rank, info.host_name, info.pid);
 }
 
+// The same everywhere: the least of pairs with this rank's own address among them is the least of
+// all.
 int World::rails() const {
+  if (fabric_ == nullptr) return 1;
   int least = std::numeric_limits<int>::max();
   for (const RankAddresses& addresses : addresses_)
-    if (fabric_ != nullptr) least = std::min(least, fabric_->rails_to(addresses.fabric));
-  return fabric_ == nullptr ? 1 : least;
+    least = std::min(least, fabric_->rails_to(addresses.fabric));
+  return least;
 }
 
 int World::hosts() const {

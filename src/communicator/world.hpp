@@ -36,7 +36,7 @@ class World {
   // As in collectives::Shape: 0 unless every host has as many ranks, one after the other.
   int ranks_per_host() const;
   int hosts() const;
-  // That every process has at least; 1 without a fabric.
+  // That every process has at least, the same on all ranks; 1 without a fabric.
   int rails() const;
   // Null when no rank needs it.
   const std::shared_ptr<transport::Transport>& fabric() const { return fabric_; }

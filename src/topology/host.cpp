@@ -7,16 +7,11 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "base/host_name.hpp"
 #include "topology/system_files.hpp"
 
 namespace heddle::topology {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};  // Linux allows 64; the last byte stays zero
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
 
 std::string network_namespace() {
   struct stat status {};
@@ -31,7 +26,7 @@ std::string network_namespace() {
 
 Host this_host(const base::Settings& settings) {
   Host host;
-  host.name = host_name();
+  host.name = base::host_name();
   // The two kinds never meet: a name that someone chose cannot equal one that was found.
   if (!settings.host_id.empty()) {
     host.id = base::digest("named\n" + settings.host_id);

@@ -27,6 +27,22 @@ class OnOneCore {
 
 }  // namespace
 
+TEST_CASE("a switch is remembered for 20 ms, one of long ago is none") {
+  static long switches = 0;
+  SharedCore core([] { return switches; });
+  using std::chrono::milliseconds;
+  auto now = Clock::now();
+  CHECK_FALSE(core.wanted(now));
+  ++switches;
+  CHECK_FALSE(core.wanted(now));  // looks once in 50 us
+  CHECK(core.wanted(now += milliseconds(1)));
+  CHECK(core.wanted(now += milliseconds(19)));
+  CHECK_FALSE(core.wanted(now += milliseconds(2)));
+  ++switches;
+  CHECK_FALSE(core.wanted(now += milliseconds(100)));
+  CHECK_FALSE(core.wanted(now += milliseconds(1)));
+}
+
 TEST_CASE("a thread that spins finds out that another one wants its core") {
   const OnOneCore here;
   std::atomic<bool> stop{false};

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <sstream>
 #include <thread>
 
 #include "base/deadline.hpp"
@@ -15,16 +16,42 @@ namespace {
 
 std::string file_of_this_process() { return base::expand_path("/tmp/heddle-metrics-test-%h-%p"); }
 
-bool tells(const std::string& line) {
+// The value of a series; -1 when it is not there, and every series may be there once only.
+long long value_of(const std::string& name, const std::string& label) {
   const std::string path = file_of_this_process();
-  return ("\n" + base::read_file(path, path)).find("\n" + line + "\n") != std::string::npos;
+  std::istringstream lines(base::read_file(path, path));
+  long long value = -1;
+  for (std::string line; std::getline(lines, line);) {
+    if (line[0] == '#') continue;
+    if (line.find("pid=\"" + std::to_string(getpid()) + "\"") == std::string::npos)
+      expect(false, "no process: " + line);
+    if (!line.starts_with(name + "{") || line.find(label) == std::string::npos) continue;
+    expect(value == -1, "twice: " + line);
+    value = std::stoll(line.substr(line.rfind(' ') + 1));
+  }
+  return value;
+}
+long long done(const std::string& operation) {
+  return value_of("heddle_operations_done_total", "operation=\"" + operation + "\"");
+}
+long long failed(const std::string& operation) {
+  return value_of("heddle_operations_failed_total", "operation=\"" + operation + "\"");
+}
+long long bytes(const std::string& operation) {
+  return value_of("heddle_operations_bytes_total", "operation=\"" + operation + "\"");
 }
 
 constexpr const char* kSettings = "HEDDLE_METRICS_FILE=/tmp/heddle-metrics-test-%h-%p";
 
 }  // namespace
 
+// The counts are the process's: cases look at what is added.
 TEST_CASE("the file counts operations and bytes of a process") {
+  run_ranks(
+      1, [](Communicator&, int) {}, kSettings);
+  const auto all_reduce = done("all-reduce"), all_gather = done("all-gather");
+  const auto barrier = done("barrier");
+  const auto reduced = bytes("all-reduce"), gathered = bytes("all-gather");
   run_ranks(
       3,
       [](Communicator& communicator, int) {
@@ -36,39 +63,52 @@ TEST_CASE("the file counts operations and bytes of a process") {
         communicator.barrier();
       },
       kSettings);
-  CHECK(tells("heddle_operations_done_total{operation=\"all-reduce\"} 6"));
-  CHECK(tells("heddle_operations_bytes_total{operation=\"all-reduce\"} 24000"));
-  CHECK(tells("heddle_operations_done_total{operation=\"all-gather\"} 3"));
-  CHECK(tells("heddle_operations_bytes_total{operation=\"all-gather\"} 36000"));
-  CHECK(tells("heddle_operations_done_total{operation=\"barrier\"} 3"));
-  CHECK(tells("heddle_operations_bytes_total{operation=\"barrier\"} 0"));
-  CHECK(tells("heddle_operations_failed_total{operation=\"all-reduce\"} 0"));
-  std::remove(file_of_this_process().c_str());
+  CHECK(done("all-reduce") == all_reduce + 6);
+  CHECK(bytes("all-reduce") == reduced + 24000);
+  CHECK(done("all-gather") == all_gather + 3);
+  CHECK(bytes("all-gather") == gathered + 36000);
+  CHECK(done("barrier") == barrier + 3);
+  CHECK(bytes("barrier") == 0);
 }
 
-TEST_CASE("the file tells what goes over the rails while the job runs") {
+TEST_CASE("the file counts operations that fail") {
   run_ranks(
+      1, [](Communicator&, int) {}, kSettings);
+  const auto before = failed("all-reduce");
+  ends_of_ranks(
       2,
       [](Communicator& communicator, int rank) {
-        std::vector<float> values(1 << 20, 1.0F);
+        std::vector<float> values(rank == 0 ? 1000 : 1001, 1.0F);
         communicator.all_reduce(values, Op::sum);
-        communicator.barrier();
-        if (rank != 0) return;
-        const base::Deadline deadline(base::Seconds(10));
-        const std::string rail = "rail=\"lo\"} ";
-        while (!tells("heddle_operations_done_total{operation=\"all-reduce\"} 2")) {
-          expect(!deadline.passed(), "an operation is not told within 10 s");
-          std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        }
-        const std::string path = file_of_this_process();
-        const std::string text = base::read_file(path, path);
-        const auto sent = text.find("heddle_rail_sent_bytes_total{");
-        expect(sent != std::string::npos && text.find(rail, sent) != std::string::npos,
-               "no rail is told: " + text);
-        const auto bytes = std::stoull(text.substr(text.find(rail, sent) + rail.size()));
-        expect(bytes >= std::size_t{4} << 20, std::to_string(bytes) + " bytes sent");
       },
-      std::string(kSettings) + " HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp HEDDLE_IFACE=lo");
+      kSettings);
+  CHECK(failed("all-reduce") > before);
+}
+
+TEST_CASE("the file tells what goes over the rails, while the job runs and after") {
+  const std::string rail = "rail=\"lo\"";
+  long long sent = 0;
+  for (int round = 0; round < 3; ++round) {
+    const auto before = round == 0 ? 0 : done("all-reduce");
+    run_ranks(
+        2,
+        [&](Communicator& communicator, int rank) {
+          std::vector<float> values(1 << 20, 1.0F);
+          communicator.all_reduce(values, Op::sum);
+          communicator.barrier();
+          if (rank != 0) return;
+          const base::Deadline deadline(base::Seconds(10));
+          while (round > 0 && done("all-reduce") < before + 2) {
+            expect(!deadline.passed(), "an operation is not told within 10 s");
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          }
+        },
+        std::string(kSettings) + " HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp HEDDLE_IFACE=lo");
+    // Each round opens a fabric of its own; the sums stay.
+    const auto now = value_of("heddle_rail_sent_bytes_total", rail);
+    CHECK(now >= sent + (4 << 20));
+    sent = now;
+  }
   std::remove(file_of_this_process().c_str());
 }
 

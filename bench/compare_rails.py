@@ -93,10 +93,13 @@ def command_of(cluster, library, rails, ranks_per_host, program, folder):
 PROGRAMS = {"heddle": "peer_heddle", "Open MPI, tcp": "peer_openmpi", "MPICH, UCX": "peer_mpich"}
 
 
-def measure(cluster, number, arguments, writer):
+def measure(cluster, number, arguments, writer, given_up):
+    """A library that runs into --limit is left out of later clusters, and said so in given_up."""
     rows = []
     for ranks_per_host in arguments.ranks_per_host:
         for library, rails in LIBRARIES:
+            if (library, ranks_per_host) in given_up:
+                continue
             program = [str(arguments.build / "bench" / "peers" / PROGRAMS[library]),
                        "-b", arguments.min, "-e", arguments.max, "-f", str(arguments.factor),
                        "-t", str(arguments.budget), "--op", "allreduce"]
@@ -112,6 +115,8 @@ def measure(cluster, number, arguments, writer):
                   f"on {rails}: {failure or 'ok'}", file=sys.stderr, flush=True)
             if failure and library == "heddle":
                 sys.exit(f"heddle failed: {failure}")
+            if failure:
+                given_up[library, ranks_per_host] = failure
     return rows
 
 
@@ -119,20 +124,23 @@ def lose_a_rail(cluster, arguments):
     """A long job on four rails, one of which is pulled: GB/s before; from the pull on, what it took
     to find out included; of the last third; and wrong elements."""
     with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder) / "report.json"
+        result_file = pathlib.Path(folder) / "result.json"
         program = [str(arguments.build / "bench" / "all_reduce_perf"), "-b", arguments.max, "-e",
                    arguments.max, "-n", "4", "-w", "1", "-N", str(arguments.cycles), "-J",
-                   str(report)]
+                   str(result_file)]
         command, settings = command_of(cluster, "heddle", 4, 1, program, folder)
         puller = threading.Timer(arguments.pull_after, subprocess.run,
                                  [cluster.words("link", 0, "r1", "down")])
         puller.start()
-        _, failure, _ = peers.launch(command, settings, arguments.limit)
-        puller.join()
+        try:
+            _, failure, _ = peers.launch(command, settings, arguments.limit)
+        finally:
+            puller.cancel()
+            puller.join()
         subprocess.run(cluster.words("link", 0, "r1", "up"), check=True)
         if failure:
             sys.exit(f"the job that loses a rail failed: {failure}")
-        halves = [row[half] for row in json.loads(report.read_text())["results"]
+        halves = [row[half] for row in json.loads(result_file.read_text())["results"]
                   for half in ("out_of_place", "in_place")]
     rates = [half["bus_bw"] for half in halves]
     pulled = rates.index(min(rates))  # the operations that waited for what the rail had taken
@@ -164,25 +172,31 @@ def table_lines(rows, ranks_per_host):
         values = {one: [busbw[(*one, size, c)] for c in clusters if (*one, size, c) in busbw]
                   for one in LIBRARIES}
         cells = [f"{statistics.median(v):.3g}" if v else "-" for v in values.values()]
-        ratios = [busbw["heddle", 4, size, c] /
-                  max(busbw[(*one, size, c)] for one in LIBRARIES[2:] if (*one, size, c) in busbw)
-                  for c in clusters]
-        ahead = sum(ratio >= 1 for ratio in ratios)
-        lines.append(f"| {peers.size_text(size)} | " + " | ".join(cells) +
-                     f" | {min(ratios):.2f} | {ahead} of {len(ratios)} |")
+        ratios = []
+        for c in clusters:
+            best = max((busbw[(*one, size, c)] for one in LIBRARIES[2:]
+                        if (*one, size, c) in busbw), default=None)
+            if best is not None and ("heddle", 4, size, c) in busbw:
+                ratios.append(busbw["heddle", 4, size, c] / best)
+        cells.append(f"{min(ratios):.2f}" if ratios else "-")
+        cells.append(f"{sum(ratio >= 1 for ratio in ratios)} of {len(ratios)}")
+        lines.append(f"| {peers.size_text(size)} | " + " | ".join(cells) + " |")
     return lines + [""]
 
 
-def report(rows, goodputs, losses):
+def report(rows, goodputs, losses, given_up):
     lines = [f"EMULATED: two network namespaces on one machine; medians of {len(goodputs)} fresh "
              f"clusters. iperf3 over one rail: {statistics.median(goodputs):.4f} GB/s (median).",
              ""]
     for ranks_per_host in sorted({row["ranks_per_host"] for row in rows}):
         lines += table_lines(rows, ranks_per_host)
+    lines += [f"Left out: {library} with {ranks} ranks a host, {failure}."
+              for (library, ranks), failure in given_up.items()]
     if losses:
+        largest = max(row["bytes"] for row in rows)
         one = statistics.median(row["busbw"] for row in rows if row["ranks_per_host"] == 1 and
                                 (row["library"], row["rails"]) == ("heddle", 1) and
-                                row["bytes"] == max(row["bytes"] for row in rows))
+                                row["bytes"] == largest)
         lines += ["### One of four rails is pulled under a running job, GB/s (emulated)", "",
                   "| cluster | before | from the pull on | last third | / one rail | wrong |",
                   "|---|--:|--:|--:|--:|--:|"]
@@ -211,23 +225,26 @@ def parse_arguments():
     parser.add_argument("--pull-after", type=float, default=5, help="seconds")
     parser.add_argument("--csv", default="rails.csv")
     parser.add_argument("--markdown", default="")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.losses and 1 not in arguments.ranks_per_host:
+        parser.error("--losses compares with one rank a host, see --ranks-per-host")
+    return arguments
 
 
 def main():
     arguments = parse_arguments()
-    rows, goodputs, losses = [], [], []
+    rows, goodputs, losses, given_up = [], [], [], {}
     with open(arguments.csv, "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for number in range(arguments.clusters):
             with Cluster(arguments.rate) as cluster:
                 goodputs.append(cluster.goodput())
-                rows += measure(cluster, number, arguments, writer)
+                rows += measure(cluster, number, arguments, writer, given_up)
                 if number < arguments.losses:
                     losses.append(lose_a_rail(cluster, arguments))
             file.flush()
-    text = report(rows, goodputs, losses)
+    text = report(rows, goodputs, losses, given_up)
     print(text, end="")
     if arguments.markdown:
         pathlib.Path(arguments.markdown).write_text(text)

@@ -98,9 +98,8 @@ Json algorithms_json() {
   for (const auto& row : collectives::selection_table())
     rows.push_back(
         {{"collective", base::name_of(row.collective)},
-         {"one_host", row.reach == collectives::Reach::local},
-         {"hosts_alike", row.reach == collectives::Reach::hosts},
-         {"several_rails", row.reach == collectives::Reach::rails},
+         {"place", collectives::name_of(row.place)},
+         {"channel_per_rail", row.channel_per_rail},
          {"min_ranks", row.min_ranks},
          {"max_ranks", known(row.max_ranks, row.max_ranks != std::numeric_limits<int>::max())},
          {"up_to_bytes",

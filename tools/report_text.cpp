@@ -129,27 +129,18 @@ std::string settings_section(const Report& report) {
   return "Settings that are not default\n" + lines.text();
 }
 
-std::string reach_text(collectives::Reach reach) {
-  switch (reach) {
-    case collectives::Reach::local: return "one host";
-    case collectives::Reach::fabric: return "several hosts";
-    case collectives::Reach::hosts: return "hosts alike";  // of as many ranks each
-    case collectives::Reach::rails: break;
-  }
-  return "several rails";
-}
-
 std::string algorithms_section(const Report& report) {
   Columns lines;
   lines.add({"collective", "reach", "ranks", "up to", "algorithm", "channels"});
   for (const auto& row : collectives::selection_table()) {
     const bool all_ranks = row.max_ranks == std::numeric_limits<int>::max();
     const bool all_sizes = row.up_to_bytes == std::numeric_limits<std::size_t>::max();
-    lines.add({std::string(base::name_of(row.collective)), reach_text(row.reach),
+    lines.add({std::string(base::name_of(row.collective)),
+               std::string(collectives::name_of(row.place)),
                all_ranks ? fmt::format("{}+", row.min_ranks)
                          : fmt::format("{}-{}", row.min_ranks, row.max_ranks),
                all_sizes ? "any size" : bytes_text(row.up_to_bytes), std::string(row.algorithm),
-               std::to_string(row.channels)});
+               std::to_string(row.channels) + (row.channel_per_rail ? ", or one a rail" : "")});
   }
   return fmt::format("Algorithms, the first row that fits (HEDDLE_ALGO={})\n{}",
                      report.settings.algo, lines.text());

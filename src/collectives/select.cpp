@@ -31,94 +31,88 @@ constexpr std::size_t kMiB = 1024 * kKiB;
 // loopback (docs/performance.md), and two hosts over four rails that are emulated; the other rows
 // follow the prices in the algorithms' files. The last row of a collective fits every call.
 constexpr std::array kTable{
-    SelectionRow{kAllReduce, Reach::local, 1, 2, 64 * kKiB, "one-shot", 1},
-    SelectionRow{kAllReduce, Reach::local, 3, 8, 16 * kKiB, "star", 1},
-    SelectionRow{kAllReduce, Reach::local, 3, 8, 128 * kKiB, "two-shot", 1},
-    SelectionRow{kAllReduce, Reach::local, 3, 8, kAny, "two-shot", 2},
-    SelectionRow{kAllReduce, Reach::local, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
-    SelectionRow{kAllReduce, Reach::local, 9, kMany, 256 * kKiB, "halving-doubling", 1},
-    SelectionRow{kAllReduce, Reach::local, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kAllGather, Reach::local, 3, 8, 256 * kKiB, "one-shot", 1},
-    SelectionRow{kAllGather, Reach::local, 9, kMany, 256 * kKiB, "pat", 1},
-    SelectionRow{kAllGather, Reach::local, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kReduceScatter, Reach::local, 1, 8, 64 * kKiB, "one-shot", 1},
-    SelectionRow{kReduceScatter, Reach::local, 9, kMany, 256 * kKiB, "pat", 1},
-    SelectionRow{kReduceScatter, Reach::local, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kBroadcast, Reach::local, 1, 8, 8 * kKiB, "star", 1},
-    SelectionRow{kBroadcast, Reach::local, 1, kMany, 256 * kKiB, "binomial", 1},
-    SelectionRow{kBroadcast, Reach::local, 1, kMany, kAny, "chain", 1},
-    SelectionRow{kReduce, Reach::local, 1, 8, 64 * kKiB, "star", 1},
-    SelectionRow{kReduce, Reach::local, 9, kMany, 64 * kKiB, "binomial", 1},
-    SelectionRow{kReduce, Reach::local, 1, kMany, kAny, "chain", 1},
-    SelectionRow{kGather, Reach::local, 33, kMany, 64 * kKiB, "binomial", 1},
-    SelectionRow{kGather, Reach::local, 1, kMany, kAny, "star", 1},
-    SelectionRow{kScatter, Reach::local, 33, kMany, 64 * kKiB, "binomial", 1},
-    SelectionRow{kScatter, Reach::local, 1, kMany, kAny, "star", 1},
-    SelectionRow{kAllToAll, Reach::local, 4, kMany, 16 * kKiB, "bruck", 1},
-    SelectionRow{kAllToAll, Reach::local, 1, kMany, kAny, "pairwise", 1},
+    SelectionRow{kAllReduce, Place::one_host, 1, 2, 64 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Place::one_host, 3, 4, 4 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Place::one_host, 3, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kAllReduce, Place::one_host, 3, 8, 128 * kKiB, "two-shot", 1},
+    SelectionRow{kAllReduce, Place::one_host, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Place::one_host, 9, kMany, 256 * kKiB, "halving-doubling", 1},
+    SelectionRow{kAllReduce, Place::one_host, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kAllGather, Place::one_host, 3, 8, 256 * kKiB, "one-shot", 1},
+    SelectionRow{kAllGather, Place::one_host, 9, kMany, 256 * kKiB, "pat", 1},
+    SelectionRow{kAllGather, Place::one_host, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kReduceScatter, Place::one_host, 1, 8, 64 * kKiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Place::one_host, 9, kMany, 256 * kKiB, "pat", 1},
+    SelectionRow{kReduceScatter, Place::one_host, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kBroadcast, Place::one_host, 1, 8, 8 * kKiB, "star", 1},
+    SelectionRow{kBroadcast, Place::one_host, 1, kMany, 256 * kKiB, "binomial", 1},
+    SelectionRow{kBroadcast, Place::one_host, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kReduce, Place::one_host, 1, 8, 64 * kKiB, "star", 1},
+    SelectionRow{kReduce, Place::one_host, 9, kMany, 64 * kKiB, "binomial", 1},
+    SelectionRow{kReduce, Place::one_host, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kGather, Place::one_host, 33, kMany, 64 * kKiB, "binomial", 1},
+    SelectionRow{kGather, Place::one_host, 1, kMany, kAny, "star", 1},
+    SelectionRow{kScatter, Place::one_host, 33, kMany, 64 * kKiB, "binomial", 1},
+    SelectionRow{kScatter, Place::one_host, 1, kMany, kAny, "star", 1},
+    SelectionRow{kAllToAll, Place::one_host, 4, kMany, 16 * kKiB, "bruck", 1},
+    SelectionRow{kAllToAll, Place::one_host, 1, kMany, kAny, "pairwise", 1},
 
-    SelectionRow{kAllReduce, Reach::hosts, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
-    SelectionRow{kAllReduce, Reach::hosts, 9, kMany, 128 * kKiB,
+    SelectionRow{kAllReduce, Place::even_hosts, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Place::even_hosts, 9, kMany, 128 * kKiB,
                  "hierarchical:one-shot+recursive-doubling", 1},
-    SelectionRow{kAllReduce, Reach::hosts, 4, kMany, kAny, "hierarchical", 2},
-    SelectionRow{kAllGather, Reach::hosts, 9, kMany, 1 * kMiB, "pat", 1},
-    SelectionRow{kAllGather, Reach::hosts, 9, kMany, kAny, "hierarchical", 2},
-    SelectionRow{kReduceScatter, Reach::hosts, 9, kMany, 1 * kMiB, "pat", 1},
-    SelectionRow{kReduceScatter, Reach::hosts, 9, kMany, kAny, "hierarchical", 2},
+    SelectionRow{kAllReduce, Place::even_hosts, 4, kMany, kAny, "hierarchical", 2, true},
+    SelectionRow{kAllGather, Place::even_hosts, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kAllGather, Place::even_hosts, 9, kMany, kAny, "hierarchical", 2},
+    SelectionRow{kReduceScatter, Place::even_hosts, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kReduceScatter, Place::even_hosts, 9, kMany, kAny, "hierarchical", 2},
 
-    SelectionRow{kAllReduce, Reach::rails, 1, 2, 32 * kKiB, "one-shot", 1},
-    SelectionRow{kAllReduce, Reach::rails, 1, 2, kAny, "ring", 2},
+    SelectionRow{kAllReduce, Place::several_rails, 1, 2, 32 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Place::several_rails, 1, 2, kAny, "ring", 2, true},
 
-    SelectionRow{kAllReduce, Reach::fabric, 1, 2, 256 * kKiB, "one-shot", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 1, 2, 512 * kKiB, "ring", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 1, 2, 8 * kMiB, "ring", 2},
-    SelectionRow{kAllReduce, Reach::fabric, 3, 4, 64 * kKiB, "star", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 3, 4, 256 * kKiB, "star", 2},
-    SelectionRow{kAllReduce, Reach::fabric, 3, 4, 8 * kMiB, "tree", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 5, 8, 16 * kKiB, "star", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 5, 8, 512 * kKiB, "two-shot", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 9, kMany, 256 * kKiB, "halving-doubling", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 9, 32, 1 * kMiB, "tree", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 33, kMany, 8 * kMiB, "tree", 1},
-    SelectionRow{kAllReduce, Reach::fabric, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kAllGather, Reach::fabric, 3, 8, 16 * kKiB, "one-shot", 1},
-    SelectionRow{kAllGather, Reach::fabric, 9, kMany, 1 * kMiB, "pat", 1},
-    SelectionRow{kAllGather, Reach::fabric, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kReduceScatter, Reach::fabric, 3, 8, 4 * kMiB, "one-shot", 1},
-    SelectionRow{kReduceScatter, Reach::fabric, 9, kMany, 1 * kMiB, "pat", 1},
-    SelectionRow{kReduceScatter, Reach::fabric, 1, kMany, kAny, "ring", 1},
-    SelectionRow{kBroadcast, Reach::fabric, 1, 8, 16 * kKiB, "star", 1},
-    SelectionRow{kBroadcast, Reach::fabric, 1, kMany, 512 * kKiB, "binomial", 1},
-    SelectionRow{kBroadcast, Reach::fabric, 33, kMany, 8 * kMiB, "tree", 1},
-    SelectionRow{kBroadcast, Reach::fabric, 1, kMany, kAny, "chain", 1},
-    SelectionRow{kReduce, Reach::fabric, 1, 8, 16 * kKiB, "star", 1},
-    SelectionRow{kReduce, Reach::fabric, 1, kMany, 512 * kKiB, "binomial", 1},
-    SelectionRow{kReduce, Reach::fabric, 33, kMany, 8 * kMiB, "tree", 1},
-    SelectionRow{kReduce, Reach::fabric, 1, kMany, kAny, "chain", 1},
-    SelectionRow{kGather, Reach::fabric, 9, kMany, 64 * kKiB, "binomial", 1},
-    SelectionRow{kGather, Reach::fabric, 1, kMany, kAny, "star", 1},
-    SelectionRow{kScatter, Reach::fabric, 9, kMany, 64 * kKiB, "binomial", 1},
-    SelectionRow{kScatter, Reach::fabric, 1, kMany, kAny, "star", 1},
-    SelectionRow{kAllToAll, Reach::fabric, 4, kMany, 64 * kKiB, "bruck", 1},
-    SelectionRow{kAllToAll, Reach::fabric, 1, kMany, kAny, "pairwise", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 1, 2, 256 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 1, 2, kAny, "ring", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 3, 4, 64 * kKiB, "star", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 3, 4, 256 * kKiB, "star", 2},
+    SelectionRow{kAllReduce, Place::several_hosts, 3, 4, 8 * kMiB, "tree", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 5, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 5, 8, 512 * kKiB, "two-shot", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 9, kMany, 256 * kKiB, "halving-doubling", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 9, 32, 1 * kMiB, "tree", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 33, kMany, 8 * kMiB, "tree", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kAllGather, Place::several_hosts, 3, 8, 16 * kKiB, "one-shot", 1},
+    SelectionRow{kAllGather, Place::several_hosts, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kAllGather, Place::several_hosts, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kReduceScatter, Place::several_hosts, 3, 8, 4 * kMiB, "one-shot", 1},
+    SelectionRow{kReduceScatter, Place::several_hosts, 9, kMany, 1 * kMiB, "pat", 1},
+    SelectionRow{kReduceScatter, Place::several_hosts, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kBroadcast, Place::several_hosts, 1, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kBroadcast, Place::several_hosts, 1, kMany, 512 * kKiB, "binomial", 1},
+    SelectionRow{kBroadcast, Place::several_hosts, 33, kMany, 8 * kMiB, "tree", 1},
+    SelectionRow{kBroadcast, Place::several_hosts, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kReduce, Place::several_hosts, 1, 8, 16 * kKiB, "star", 1},
+    SelectionRow{kReduce, Place::several_hosts, 1, kMany, 512 * kKiB, "binomial", 1},
+    SelectionRow{kReduce, Place::several_hosts, 33, kMany, 8 * kMiB, "tree", 1},
+    SelectionRow{kReduce, Place::several_hosts, 1, kMany, kAny, "chain", 1},
+    SelectionRow{kGather, Place::several_hosts, 9, kMany, 64 * kKiB, "binomial", 1},
+    SelectionRow{kGather, Place::several_hosts, 1, kMany, kAny, "star", 1},
+    SelectionRow{kScatter, Place::several_hosts, 9, kMany, 64 * kKiB, "binomial", 1},
+    SelectionRow{kScatter, Place::several_hosts, 1, kMany, kAny, "star", 1},
+    SelectionRow{kAllToAll, Place::several_hosts, 4, kMany, 64 * kKiB, "bruck", 1},
+    SelectionRow{kAllToAll, Place::several_hosts, 1, kMany, kAny, "pairwise", 1},
 };
 
-std::string_view name_of(Reach reach) {
-  switch (reach) {
-    case Reach::local: return "local";
-    case Reach::fabric: return "fabric";
-    case Reach::hosts: return "hosts alike";
-    case Reach::rails: break;
-  }
-  return "several rails";
-}
-
 bool reaches(const SelectionRow& row, const SelectionRequest& request) {
-  if (row.reach == Reach::rails) return request.reach == Reach::fabric && request.rails >= 2;
-  if (row.reach != Reach::hosts) return row.reach == request.reach;
-  return request.reach == Reach::fabric && request.ranks_per_host >= 2 &&
-         request.ranks > request.ranks_per_host;
+  const bool several = request.reach == Reach::fabric;
+  switch (row.place) {
+    case Place::one_host: return !several;
+    case Place::several_hosts: return several;
+    case Place::even_hosts:
+      return several && request.ranks_per_host >= 2 && request.ranks > request.ranks_per_host;
+    case Place::several_rails: return several && request.rails >= 2;
+  }
+  return false;
 }
 
 std::string bytes_text(std::size_t bytes) {
@@ -133,8 +127,9 @@ std::string row_text(const SelectionRow& row) {
                                 ? fmt::format("{} or more", row.min_ranks)
                                 : fmt::format("{} to {}", row.min_ranks, row.max_ranks);
   return fmt::format("{}, {}, {} ranks, {}: {} on {}", base::name_of(row.collective),
-                     name_of(row.reach), ranks, bytes_text(row.up_to_bytes), row.algorithm,
-                     base::counted(static_cast<std::size_t>(row.channels), "channel"));
+                     name_of(row.place), ranks, bytes_text(row.up_to_bytes), row.algorithm,
+                     base::counted(static_cast<std::size_t>(row.channels), "channel") +
+                         (row.channel_per_rail ? " or one a rail" : ""));
 }
 
 bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
@@ -161,6 +156,16 @@ const SelectionRow& fitting_row(const SelectionRequest& request) {
 
 }  // namespace
 
+std::string_view name_of(Place place) {
+  switch (place) {
+    case Place::one_host: return "one host";
+    case Place::several_hosts: return "several hosts";
+    case Place::even_hosts: return "even hosts";
+    case Place::several_rails: return "several rails";
+  }
+  return "";
+}
+
 std::string known_algorithms() {
   std::string names;
   for (const Algorithm& algorithm : algorithms())
@@ -181,13 +186,9 @@ Selection choose(const SelectionRequest& request) {
     base::fail(heddleInvalidArgument, "channels: {} is not allowed; 0 (by size) or more are",
                request.forced_channels);
   const SelectionRow& row = fitting_row(request);
-  Selection selection{algorithm_named(row.algorithm), row.channels, row_text(row)};
-  if (request.reach == Reach::fabric && request.bytes >= kLeastRailBytes) {
-    const int channels = std::min(request.rails, kMostRailChannels);
-    if (channels > selection.channels)
-      selection.why += fmt::format("; {} channels for {} rails", channels, request.rails);
-    selection.channels = std::max(selection.channels, channels);
-  }
+  const int per_rail = row.channel_per_rail ? std::min(request.rails, kMostRailChannels) : 0;
+  Selection selection{algorithm_named(row.algorithm), std::max(row.channels, per_rail),
+                      row_text(row)};
   if (!request.forced_algorithm.empty() && request.forced_algorithm != "auto") {
     const Algorithm* forced = algorithm_named(request.forced_algorithm);
     if (forced == nullptr)

@@ -16,25 +16,30 @@ namespace heddle::collectives {
 enum class Reach : std::uint8_t {
   local,   // all on one host, by shared memory
   fabric,  // at least one pair over the network
-  // In rows only:
-  hosts,  // the same, several hosts of several ranks each
-  rails,  // the same, every process with several rails
 };
 
-// Large messages over several rails go on as many channels, up to kMostRailChannels: then no rail
-// idles while a rank waits for the last stripe of a message or adds it.
-inline constexpr std::size_t kLeastRailBytes = 64 * 1024;
-inline constexpr int kMostRailChannels = 4;
+// Whom a row is for.
+enum class Place : std::uint8_t {
+  one_host,
+  several_hosts,
+  even_hosts,     // several, each with the same number of ranks, two or more
+  several_rails,  // several hosts, every process with several rails
+};
+std::string_view name_of(Place place);  // "one host", "even hosts"
 
 struct SelectionRow {
   base::Collective collective;
-  Reach reach;
+  Place place;
   int min_ranks;
   int max_ranks;
   std::size_t up_to_bytes;  // inclusive
   std::string_view algorithm;
-  int channels;  // at least
+  int channels;
+  // Over several rails as many channels as those, up to kMostRailChannels: then no rail idles while
+  // one channel waits for the last stripe of a message or adds it.
+  bool channel_per_rail = false;
 };
+inline constexpr int kMostRailChannels = 4;
 
 // Every request with at least one rank fits a row.
 std::span<const SelectionRow> selection_table();

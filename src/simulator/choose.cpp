@@ -58,10 +58,10 @@ Chosen choose(const topology::Machine& machine, const Request& request) {
                              .ranks = request.ranks,
                              .reach = reach,
                              .forced_channels = request.channels,
-                             .ranks_per_host = chosen.shape.ranks_per_host});
+                             .ranks_per_host = chosen.shape.ranks_per_host,
+                             .rails = std::max(1, machine.adapters.count)});
     chosen.algorithm = selection.algorithm;
-    // The table's channels go with its algorithm.
-    if (request.algorithm.empty()) chosen.shape.channels = selection.channels;
+    chosen.shape.channels = selection.channels;
     chosen.why = selection.why;
   }
   if (request.algorithm.empty()) return chosen;

@@ -33,9 +33,9 @@ TEST_CASE("every row names an algorithm that has the collective, and can be reac
           reached |= choose({.collective = row.collective,
                              .bytes = row.up_to_bytes,
                              .ranks = ranks,
-                             .reach = row.reach == Reach::local ? Reach::local : Reach::fabric,
+                             .reach = row.place == Place::one_host ? Reach::local : Reach::fabric,
                              .ranks_per_host = ranks_per_host,
-                             .rails = row.reach == Reach::rails ? 2 : 1})
+                             .rails = row.place == Place::several_rails ? 2 : 1})
                          .algorithm == algorithm;
     INFO(base::name_of(row.collective) << " " << row.algorithm << " " << row.min_ranks);
     CHECK(reached);
@@ -97,24 +97,32 @@ TEST_CASE("hosts that are alike are used, others are not") {
   SelectionRequest one = alike;
   one.ranks = 8;
   CHECK(choose(one).algorithm->name != "hierarchical");
+  SelectionRequest apart = alike;
+  apart.ranks_per_host = 1;
+  CHECK(choose(apart).algorithm->name == "ring");
   SelectionRequest unlike = alike;
   unlike.ranks_per_host = 0;
   CHECK(choose(unlike).algorithm->name == "ring");
 }
 
-TEST_CASE("large messages over several rails go on as many channels, up to four") {
-  const auto channels = [](std::size_t bytes, int rails) {
-    return choose({.collective = kAllReduce,
-                   .bytes = bytes,
-                   .ranks = 2,
-                   .reach = Reach::fabric,
-                   .rails = rails})
-        .channels;
-  };
-  CHECK(channels(1 << 26, 1) == 1);
-  CHECK(channels(1 << 26, 3) == 3);
-  CHECK(channels(1 << 26, 32) == 4);
-  CHECK(channels(1024, 32) == 1);
+TEST_CASE("large all-reduces over several rails go on as many channels, up to four") {
+  SelectionRequest request{
+      .collective = kAllReduce, .bytes = 1 << 26, .ranks = 2, .reach = Reach::fabric, .rails = 1};
+  CHECK(choose(request).channels == 1);
+  request.rails = 3;
+  CHECK(choose(request).channels == 3);
+  CHECK(contains(choose(request).why, "or one a rail"));
+  request.rails = 32;
+  CHECK(choose(request).channels == 4);
+  request.forced_channels = 7;
+  CHECK(choose(request).channels == 7);
+  request.forced_channels = 0;
+  request.bytes = 1024;
+  CHECK(choose(request).channels == 1);
+  // A row that was not measured with several channels keeps its own.
+  request.collective = base::Collective::all_to_all;
+  request.bytes = 1 << 26;
+  CHECK(choose(request).channels == 1);
 }
 
 TEST_CASE("large messages of two ranks go by ring, small ones by one-shot") {
@@ -128,8 +136,8 @@ TEST_CASE("the table is printed a row a line") {
   const std::string text = selection_text();
   CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) ==
         selection_table().size());
-  CHECK(contains(text, "all-reduce, fabric, 33 or more ranks, up to 8 MiB: tree on 1 channel\n"));
-  CHECK(contains(choose({kAllReduce, 8, 2, Reach::local}).why, "all-reduce, local, "));
+  CHECK(contains(text, "all-reduce, several hosts, 33 or more ranks, up to 8 MiB: tree on 1 channel\n"));
+  CHECK(contains(choose({kAllReduce, 8, 2, Reach::local}).why, "all-reduce, one host, "));
 }
 
 TEST_CASE("what is forced is taken") {

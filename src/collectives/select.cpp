@@ -57,7 +57,7 @@ constexpr std::array kTable{
     SelectionRow{kAllToAll, Place::one_host, 4, kMany, 16 * kKiB, "bruck", 1},
     SelectionRow{kAllToAll, Place::one_host, 1, kMany, kAny, "pairwise", 1},
 
-    SelectionRow{kAllReduce, Place::even_hosts, 9, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Place::even_hosts, 4, kMany, 16 * kKiB, "recursive-doubling", 1},
     SelectionRow{kAllReduce, Place::even_hosts, 9, kMany, 128 * kKiB,
                  "hierarchical:one-shot+recursive-doubling", 1},
     SelectionRow{kAllReduce, Place::even_hosts, 4, kMany, kAny, "hierarchical", 2, true},

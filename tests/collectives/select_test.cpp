@@ -93,6 +93,13 @@ TEST_CASE("hosts that are alike are used, others are not") {
                                .reach = Reach::fabric,
                                .ranks_per_host = 8};
   CHECK(choose(alike).algorithm->name == "hierarchical");
+  SelectionRequest few = alike;
+  few.ranks = 4;
+  few.ranks_per_host = 2;
+  CHECK(choose(few).algorithm->name == "hierarchical");
+  few.bytes = 8;
+  CHECK(choose(few).algorithm->name == "recursive-doubling");
+  CHECK(choose(few).channels == 1);
   // Not in a single host of that shape, nor where every rank has a host.
   SelectionRequest one = alike;
   one.ranks = 8;

@@ -143,7 +143,8 @@ TEST_CASE("the table is printed a row a line") {
   const std::string text = selection_text();
   CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) ==
         selection_table().size());
-  CHECK(contains(text, "all-reduce, several hosts, 33 or more ranks, up to 8 MiB: tree on 1 channel\n"));
+  CHECK(contains(text,
+                 "all-reduce, several hosts, 33 or more ranks, up to 8 MiB: tree on 1 channel\n"));
   CHECK(contains(choose({kAllReduce, 8, 2, Reach::local}).why, "all-reduce, one host, "));
 }
 

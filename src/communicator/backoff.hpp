@@ -35,7 +35,7 @@ class Backoff {
     if (!waiting_) since_ = now;
     waiting_ = true;
     const Duration waited_so_far = now - since_;
-    yields_ = considerate_ && spin_ > Duration::zero() && core_.wanted(now);
+    yields_ = considerate_ && spin_ > Duration::zero() && core_of_this_thread().wanted(now);
     if (waited_so_far < spin_ && !yields_) return true;
     if (waited_so_far < spin_ + kYieldFor)
       sched_yield();
@@ -61,7 +61,10 @@ class Backoff {
 #endif
   }
 
-  static inline thread_local base::SharedCore core_;
+  static base::SharedCore& core_of_this_thread() {
+    static thread_local base::SharedCore core;
+    return core;
+  }
 
   Duration spin_;
   bool considerate_;

@@ -70,6 +70,8 @@ class Core {
 
   // How busy the peer's links are, by link. Valid until the next call.
   std::span<const RailLoad> loads(const Peer& peer);
+  // Stripes of a long message to the peer; none while no link is up.
+  void stripe(const Peer& peer, std::size_t bytes, std::vector<Stripe>& stripes);
   // The link for a small message; the first one when none is up (the message then waits).
   int link_for_small(const Peer& peer);
 

@@ -213,6 +213,11 @@ std::span<const RailLoad> Core::loads(const Peer& peer) {
   return loads_;
 }
 
+void Core::stripe(const Peer& peer, std::size_t bytes, std::vector<Stripe>& stripes) {
+  const std::span<const RailLoad> now = loads(peer);
+  share_out(bytes, now, least_stripe(measured_, now), kMaxStripes, stripes);
+}
+
 int Core::link_for_small(const Peer& peer) {
   if (peer.link_count() == 1) return 0;
   return std::max(0, least_loaded(loads(peer), peer.preference));

@@ -5,13 +5,6 @@
 
 namespace heddle::transport::fabric {
 
-namespace {
-
-// Below this a second rail costs more than it brings.
-constexpr std::size_t kLeastStripe = 64 << 10;
-
-}  // namespace
-
 SendConnection::SendConnection(Core& core, Peer& peer, std::string label, const Shape& shape)
     : Connection(core, peer, std::move(label)),
       shape_(shape),
@@ -90,7 +83,7 @@ std::uint64_t SendConnection::send_long(std::byte* data, std::size_t bytes,
 
 void SendConnection::write_stripes(std::byte* data, std::size_t bytes, const Regions* regions) {
   const std::uint64_t sequence = next();
-  share_out(bytes, core_.loads(peer_), kLeastStripe, kMaxStripes, stripes_);
+  core_.stripe(peer_, bytes, stripes_);
   // With no link up they wait for one together.
   if (stripes_.empty()) stripes_.push_back({0, bytes});
   const auto count = static_cast<std::uint32_t>(stripes_.size());

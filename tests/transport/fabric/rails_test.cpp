@@ -151,6 +151,21 @@ TEST_CASE("rail-balance: stripes follow speed and what is under way") {
   CHECK(stripes[0].link == 1);
 }
 
+TEST_CASE("the least stripe follows the speed of the links") {
+  const std::vector<RailLoad> two = {load(1), load(1)};
+  const auto least = [&](double a, double b) {
+    return least_stripe(std::vector<double>{a, b}, two);
+  };
+  CHECK(least(125e6, 120e6) / 1000 == 16);      // 1 Gbit/s
+  CHECK(least(1e6, 2e6) == 8 << 10);        // below it a request costs more
+  CHECK(least(125e6, 12.5e9) == 64 << 10);  // the fastest decides
+  CHECK(least(125e6, 0) == 64 << 10);       // not known yet
+  const std::vector<RailLoad> one = {load(1), load(1, 0, false)};
+  CHECK(least_stripe(std::vector<double>{125e6, 0}, one) / 1000 == 16);
+  const std::vector<RailLoad> none = {load(1, 0, false)};
+  CHECK(least_stripe(std::vector<double>{0}, none) == 64 << 10);
+}
+
 TEST_CASE("small messages take the link that is done first, the preferred among equals") {
   const std::vector<int> preference = {2, 0, 1};
   CHECK(least_loaded(std::vector{load(1), load(1), load(1)}, preference) == 2);

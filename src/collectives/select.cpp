@@ -28,8 +28,9 @@ constexpr std::size_t kMiB = 1024 * kKiB;
 
 // The first row that fits and whose algorithm can do the call. Up to eight ranks all-reduce,
 // all-gather and reduce-scatter are measured, on two cores over shared memory and over tcp's
-// loopback (docs/performance.md), and two hosts over four rails that are emulated; the other rows
-// follow the prices in the algorithms' files. The last row of a collective fits every call.
+// loopback (docs/performance.md), and two to four hosts over four rails that are emulated; the
+// other rows follow the prices in the algorithms' files. The last row of a collective fits every
+// call.
 constexpr std::array kTable{
     SelectionRow{kAllReduce, Place::one_host, 1, 2, 64 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Place::one_host, 3, 4, 4 * kKiB, "one-shot", 1},
@@ -57,7 +58,11 @@ constexpr std::array kTable{
     SelectionRow{kAllToAll, Place::one_host, 4, kMany, 16 * kKiB, "bruck", 1},
     SelectionRow{kAllToAll, Place::one_host, 1, kMany, kAny, "pairwise", 1},
 
-    SelectionRow{kAllReduce, Place::even_hosts, 4, kMany, 16 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Place::even_hosts, 4, kMany, 4 * kKiB, "recursive-doubling", 1},
+    SelectionRow{kAllReduce, Place::even_hosts, 4, 8, 32 * kKiB,
+                 "hierarchical:one-shot+recursive-doubling", 1},
+    SelectionRow{kAllReduce, Place::even_hosts, 4, 8, 64 * kKiB, "hierarchical", 1},
+    SelectionRow{kAllReduce, Place::even_hosts, 4, 8, 256 * kKiB, "hierarchical", 2},
     SelectionRow{kAllReduce, Place::even_hosts, 9, kMany, 128 * kKiB,
                  "hierarchical:one-shot+recursive-doubling", 1},
     SelectionRow{kAllReduce, Place::even_hosts, 4, kMany, kAny, "hierarchical", 2, true},
@@ -67,7 +72,11 @@ constexpr std::array kTable{
     SelectionRow{kReduceScatter, Place::even_hosts, 9, kMany, kAny, "hierarchical", 2},
 
     SelectionRow{kAllReduce, Place::several_rails, 1, 2, 32 * kKiB, "one-shot", 1},
+    SelectionRow{kAllReduce, Place::several_rails, 1, 2, 64 * kKiB, "ring", 2},
     SelectionRow{kAllReduce, Place::several_rails, 1, 2, kAny, "ring", 2, true},
+    SelectionRow{kAllReduce, Place::several_rails, 3, 4, 32 * kKiB, "star", 1},
+    SelectionRow{kAllReduce, Place::several_rails, 3, 4, 1 * kMiB, "ring", 1},
+    SelectionRow{kAllReduce, Place::several_rails, 3, 4, kAny, "ring", 2, true},
 
     SelectionRow{kAllReduce, Place::several_hosts, 1, 2, 256 * kKiB, "one-shot", 1},
     SelectionRow{kAllReduce, Place::several_hosts, 1, 2, kAny, "ring", 1},
@@ -80,7 +89,7 @@ constexpr std::array kTable{
     SelectionRow{kAllReduce, Place::several_hosts, 9, kMany, 256 * kKiB, "halving-doubling", 1},
     SelectionRow{kAllReduce, Place::several_hosts, 9, 32, 1 * kMiB, "tree", 1},
     SelectionRow{kAllReduce, Place::several_hosts, 33, kMany, 8 * kMiB, "tree", 1},
-    SelectionRow{kAllReduce, Place::several_hosts, 1, kMany, kAny, "ring", 1},
+    SelectionRow{kAllReduce, Place::several_hosts, 1, kMany, kAny, "ring", 1, true},
     SelectionRow{kAllGather, Place::several_hosts, 3, 8, 16 * kKiB, "one-shot", 1},
     SelectionRow{kAllGather, Place::several_hosts, 9, kMany, 1 * kMiB, "pat", 1},
     SelectionRow{kAllGather, Place::several_hosts, 1, kMany, kAny, "ring", 1},

@@ -26,6 +26,8 @@ import subprocess
 import sys
 import time
 
+from pictures import size_text
+
 KEEP_HEAP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
              "MALLOC_TOP_PAD_": str(64 << 20)}
 OPEN_MPI = "mpirun.openmpi --allow-run-as-root --oversubscribe -np {n} {bind}"
@@ -159,13 +161,6 @@ def measure(arguments, build, writer):
 
 
 # ---- tables -----------------------------------------------------------------------------------
-
-def size_text(size):
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
 
 def medians(rows, column):
     """(group, ranks, op) -> library -> size -> median."""

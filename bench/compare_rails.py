@@ -24,6 +24,7 @@ import threading
 import time
 
 import compare_peers as peers
+from pictures import size_text
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLUSTER = ROOT / "tests" / "netns" / "cluster"
@@ -180,7 +181,7 @@ def table_lines(rows, ranks_per_host):
                 ratios.append(busbw["heddle", 4, size, c] / best)
         cells.append(f"{min(ratios):.2f}" if ratios else "-")
         cells.append(f"{sum(ratio >= 1 for ratio in ratios)} of {len(ratios)}")
-        lines.append(f"| {peers.size_text(size)} | " + " | ".join(cells) + " |")
+        lines.append(f"| {size_text(size)} | " + " | ".join(cells) + " |")
     return lines + [""]
 
 

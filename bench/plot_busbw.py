@@ -9,11 +9,7 @@ import csv
 import statistics
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-matplotlib.rcParams["svg.hashsalt"] = "heddle"  # the same numbers give the same file
-import matplotlib.pyplot as plt  # noqa: E402
+import pictures
 
 
 def read(path):
@@ -34,13 +30,7 @@ def draw(axes, key, by_library):
         axes.plot(sizes, [statistics.median(by_size[size]) for size in sizes], label=library,
                   marker="o", markersize=3, linewidth=2.5 if ours else 1.2,
                   color="black" if ours else None, zorder=3 if ours else 2)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_title("{}, {} ranks, {}".format(*key), fontsize=10)
-    axes.set_xlabel("size (bytes)")
-    axes.set_ylabel("bus bandwidth (GB/s)")
-    axes.grid(True, which="major", linewidth=0.4, alpha=0.6)
-    axes.legend(fontsize=7)
+    pictures.busbw_axes(axes, "{}, {} ranks, {}".format(*key))
 
 
 def main():
@@ -51,15 +41,14 @@ def main():
         sys.exit(f"{sys.argv[1]} holds no rows")
     columns = min(2, len(table))
     lines = (len(table) + columns - 1) // columns
-    figure, axes = plt.subplots(lines, columns, figsize=(6 * columns, 4.2 * lines), squeeze=False)
+    figure, axes = pictures.pyplot().subplots(lines, columns, squeeze=False,
+                                              figsize=(6 * columns, 4.2 * lines))
     places = axes.flat
     for place, (key, by_library) in zip(places, table.items()):
         draw(place, key, by_library)
     for place in list(axes.flat)[len(table):]:
         place.axis("off")
-    figure.tight_layout()
-    figure.savefig(sys.argv[2] + ".svg", metadata={"Date": None})
-    figure.savefig(sys.argv[2] + ".png", dpi=130)
+    pictures.save(figure, sys.argv[2])
 
 
 main()

@@ -6,13 +6,12 @@
 
 import argparse
 import json
+import pathlib
+import sys
 
-
-def size_text(size):
-    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor:
-            return f"{size / factor:g} {unit}"
-    return f"{size} B"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import pictures  # noqa: E402
+from pictures import size_text  # noqa: E402
 
 
 def name(pick):
@@ -56,24 +55,18 @@ def cells_table(run, collective):
 
 
 def plot(runs, path):
-    import matplotlib
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "heddle"
-    import matplotlib.pyplot as plt
-    figure, axes = plt.subplots(1, len(runs), figsize=(4.6 * len(runs), 3.4), sharey=True,
-                                squeeze=False)
+    figure, axes = pictures.pyplot().subplots(1, len(runs), figsize=(4.6 * len(runs), 3.4),
+                                              sharey=True, squeeze=False)
     for axis, run in zip(axes[0], runs):
         for pick, colour, marker in (("model", "#d98032", "x"), ("tuned", "#2f6db3", "o")):
             axis.scatter([cell["bytes"] for cell in run["cells"]],
                          [cell[f"{pick}_over_best"] for cell in run["cells"]],
                          color=colour, marker=marker, s=18, alpha=0.75, label=f"{pick} pick")
         axis.axhline(1.05, color="grey", linewidth=0.8, linestyle="--")
-        axis.set_xscale("log", base=2)
         axis.set_yscale("log")
         axis.set_yticks([1, 1.25, 1.5, 2], ["1", "1.25", "1.5", "2"])
-        axis.minorticks_off()
+        pictures.size_axis(axis)
         axis.set_title(world(run) + ", all collectives", fontsize=9)
-        axis.set_xlabel("bytes")
     axes[0][0].set_ylabel("time of the pick / time of the best")
     axes[0][0].legend(fontsize=8)
     figure.tight_layout()

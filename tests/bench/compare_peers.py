@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """The tables of bench/compare_peers.py, from rows made up here."""
 
-import importlib.util
 import pathlib
+import sys
 import types
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("peers", ROOT / "bench" / "compare_peers.py")
-peers = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(peers)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import compare_peers as peers  # noqa: E402
 
 
 def row(library, number, us, wrong=0, size=65536):

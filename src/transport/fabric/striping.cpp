@@ -8,9 +8,10 @@ namespace heddle::transport::fabric {
 namespace {
 
 constexpr std::size_t kAlignment = 128;
-constexpr double kEqualWithin = 1.25;
+constexpr double kEqualWithin = 1.5;
 constexpr double kWorthAStripe = 130e-6;  // seconds; a request over tcp costs about 15 us
 constexpr std::size_t kLeastLeastStripe = 8 << 10, kMostLeastStripe = 64 << 10;
+constexpr std::size_t kUnknownLeastStripe = 16 << 10;
 constexpr double kLeastSpeed = 1.0 / 20;
 // One sample: so much must have gone through in so much busy time.
 constexpr double kSampleSeconds = 0.02;
@@ -77,10 +78,10 @@ std::size_t least_stripe(std::span<const double> measured, std::span<const RailL
   double fastest = 0;
   for (std::size_t i = 0; i < loads.size(); ++i) {
     if (!loads[i].usable) continue;
-    if (measured[i] <= 0) return kMostLeastStripe;
+    if (measured[i] <= 0) return kUnknownLeastStripe;
     fastest = std::max(fastest, measured[i]);
   }
-  if (fastest == 0) return kMostLeastStripe;
+  if (fastest == 0) return kUnknownLeastStripe;
   const double worth = std::min(fastest * kWorthAStripe, static_cast<double>(kMostLeastStripe));
   return std::max(static_cast<std::size_t>(worth), kLeastLeastStripe);
 }

@@ -28,7 +28,7 @@ void share_out(std::size_t bytes, std::span<const RailLoad> loads, std::size_t l
                std::size_t most, std::vector<Stripe>& stripes);
 
 // The least stripe that is worth a request of its own: what the fastest usable link moves in 130
-// us, from 8 to 64 KiB; 64 KiB while a speed (`measured`, bytes per second, by link) is not known.
+// us, from 8 to 64 KiB; 16 KiB while a speed (`measured`, bytes per second, by link) is not known.
 // A slow rail would keep a larger stripe for long, while those beside it, whose parts were smaller,
 // idle: 1 MiB over four rails of 1 Gbit/s (emulated) did 0.31 GB/s in stripes of 64 KiB, 0.41 of 16
 // KiB.
@@ -72,9 +72,10 @@ class Goodput {
 };
 
 // Speeds to share out by. Measured ones where all are known, but taken as equal when they lie
-// within a quarter of each other (noise must not tilt equal rails), and never below a twentieth of
-// the fastest, so that a rail that was slow is seen again. Else the nominal ones where all are
-// known; else equal. Speeds of unusable links do not count.
+// within a half of each other (noise must not tilt equal rails; a rail that is somewhat slower has
+// more under way, and so gets less anyhow), and never below a twentieth of the fastest, so that a
+// rail that was slow is seen again. Else the nominal ones where all are known; else equal. Speeds of
+// unusable links do not count.
 void settle_speeds(std::span<const double> measured, std::span<const double> nominal,
                    std::span<RailLoad> loads);
 

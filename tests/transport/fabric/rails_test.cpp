@@ -156,14 +156,14 @@ TEST_CASE("the least stripe follows the speed of the links") {
   const auto least = [&](double a, double b) {
     return least_stripe(std::vector<double>{a, b}, two);
   };
-  CHECK(least(125e6, 120e6) / 1000 == 16);      // 1 Gbit/s
+  CHECK(least(125e6, 120e6) / 1000 == 16);  // 1 Gbit/s
   CHECK(least(1e6, 2e6) == 8 << 10);        // below it a request costs more
   CHECK(least(125e6, 12.5e9) == 64 << 10);  // the fastest decides
-  CHECK(least(125e6, 0) == 64 << 10);       // not known yet
+  CHECK(least(125e6, 0) == 16 << 10);       // not known yet
   const std::vector<RailLoad> one = {load(1), load(1, 0, false)};
   CHECK(least_stripe(std::vector<double>{125e6, 0}, one) / 1000 == 16);
   const std::vector<RailLoad> none = {load(1, 0, false)};
-  CHECK(least_stripe(std::vector<double>{0}, none) == 64 << 10);
+  CHECK(least_stripe(std::vector<double>{0}, none) == 16 << 10);
 }
 
 TEST_CASE("small messages take the link that is done first, the preferred among equals") {
@@ -181,7 +181,9 @@ TEST_CASE("speeds: measured where all are, equal when near, never forgotten") {
   CHECK((loads[0].speed == 1 && loads[2].speed == 1));
   settle_speeds(none, nominal, loads);
   CHECK((loads[0].speed == 100 && loads[2].speed == 25));
-  settle_speeds(std::vector<double>{90, 100, 80}, nominal, loads);
+  settle_speeds(std::vector<double>{90, 100, 60}, nominal, loads);
+  CHECK((loads[0].speed == 90 && loads[2].speed == 60));
+  settle_speeds(std::vector<double>{90, 100, 70}, nominal, loads);
   CHECK((loads[0].speed == 1 && loads[2].speed == 1));
   settle_speeds(std::vector<double>{90, 100, 1}, nominal, loads);
   CHECK((loads[0].speed == 90 && loads[2].speed == 5));

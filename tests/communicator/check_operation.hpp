@@ -21,5 +21,10 @@ void check_operation(Communicator& communicator, const Operation& operation, con
 inline void check_operation(Communicator& communicator, const Operation& operation, bool in_place) {
   check_operation(communicator, operation, Placing{.in_place = in_place});
 }
+// Out of place, and in place where there is such a form.
+inline void check_both(Communicator& communicator, const Operation& operation) {
+  check_operation(communicator, operation, false);
+  if (has_in_place(operation.collective)) check_operation(communicator, operation, true);
+}
 
 }  // namespace heddle::test

@@ -2,7 +2,9 @@
 
 #include <thread>
 
+#include "base/files.hpp"
 #include "catch.hpp"
+#include "temporary_file.hpp"
 
 namespace heddle::test {
 
@@ -61,6 +63,15 @@ std::vector<Ended> ends_of_ranks(int ranks, const Body& body, const std::string&
       },
       settings + " HEDDLE_LOG=none");
   return ends;
+}
+
+std::string log_of_ranks(int ranks, const Body& body, const std::string& settings) {
+  const TemporaryFile log;
+  run_ranks(ranks, body, settings + " HEDDLE_LOG=info HEDDLE_LOG_FILE=" + log.path());
+  // The log is the process's: back to standard error.
+  run_ranks(
+      1, [](Communicator&, int) {}, "HEDDLE_LOG=warn");
+  return base::read_file(log.path(), log.path());
 }
 
 }  // namespace heddle::test

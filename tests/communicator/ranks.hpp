@@ -30,6 +30,9 @@ struct Ended {
 // The same for bodies that may fail: what every rank's ended with. None aborts.
 std::vector<Ended> ends_of_ranks(int ranks, const Body& body, const std::string& settings);
 
+// Runs the ranks, none of which may fail, and returns what they log at level info.
+std::string log_of_ranks(int ranks, const Body& body, const std::string& settings);
+
 // What every way to carry data is called in settings.
 inline constexpr const char* kCarriers[] = {"HEDDLE_SHM=1", "HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp"};
 

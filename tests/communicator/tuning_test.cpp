@@ -1,8 +1,4 @@
 // What a communicator takes from HEDDLE_TUNING_FILE beside the choice of algorithms.
-#include <unistd.h>
-
-#include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +7,7 @@
 #include "collectives/schedule_json.hpp"
 #include "collectives/select.hpp"
 #include "ranks.hpp"
+#include "temporary_file.hpp"
 
 namespace heddle::test {
 namespace {
@@ -19,22 +16,15 @@ using Catch::Contains;
 
 class TuningFile {
  public:
-  explicit TuningFile(const std::string& adapters) {
-    const int fd = mkstemp(path_.data());
-    REQUIRE(fd >= 0);
-    close(fd);
-    std::ofstream(path_) << R"({"name": "loom", "ranks_per_host": 2,
+  explicit TuningFile(const std::string& adapters)
+      : file_(R"({"name": "loom", "ranks_per_host": 2,
       "rank": {"copy_bandwidth_gb_per_s": 10, "reduce_bandwidth_gb_per_s": 10},
-      "inner": {"bandwidth_gb_per_s": 10}, "adapters": {)"
-                         << adapters << "}}";
-  }
-  TuningFile(const TuningFile&) = delete;
-  TuningFile& operator=(const TuningFile&) = delete;
-  ~TuningFile() { unlink(path_.c_str()); }
-  std::string setting() const { return "HEDDLE_SHM=0 HEDDLE_TUNING_FILE=" + path_ + " "; }
+      "inner": {"bandwidth_gb_per_s": 10}, "adapters": {)" +
+              adapters + "}}") {}
+  std::string setting() const { return "HEDDLE_SHM=0 HEDDLE_TUNING_FILE=" + file_.path() + " "; }
 
  private:
-  std::string path_ = "/tmp/heddle-tuning-XXXXXX";
+  TemporaryFile file_;
 };
 
 // What rank 0 is told when the other rank's settings have `other` as well.
@@ -71,11 +61,9 @@ TEST_CASE("a file without a threshold leaves the default") {
 }
 
 TEST_CASE("a schedule that does not fit a call is said to be passed over, once") {
-  const std::string folder = "/tmp/heddle-passed-over-" + std::to_string(getpid());
-  const std::string schedule = folder + ".json", log = folder + ".log";
-  std::ofstream(schedule) << collectives::to_json(collectives::schedule_of(
-      *collectives::algorithm_named("star"), {base::Collective::broadcast, 2, 1}));
-  run_ranks(
+  const TemporaryFile file(collectives::to_json(collectives::schedule_of(
+      *collectives::algorithm_named("star"), {base::Collective::broadcast, 2, 1})));
+  std::istringstream text(log_of_ranks(
       2,
       [](Communicator& communicator, int) {
         std::vector<int> values(10);
@@ -86,14 +74,10 @@ TEST_CASE("a schedule that does not fit a call is said to be passed over, once")
           communicator.all_reduce(values, Op::sum);
         }
       },
-      "HEDDLE_LOG=info HEDDLE_LOG_FILE=" + log + " HEDDLE_SCHEDULE=" + schedule);
-  run_ranks(
-      1, [](Communicator&, int) {}, "HEDDLE_LOG=warn");  // standard error again
-  std::stringstream text;
-  text << std::ifstream(log).rdbuf();
+      "HEDDLE_SCHEDULE=" + file.path()));
   std::size_t times = 0;
   for (std::string line; std::getline(text, line);) {
-    if (line.find("in place of HEDDLE_SCHEDULE=" + schedule) == std::string::npos) continue;
+    if (line.find("in place of HEDDLE_SCHEDULE=" + file.path()) == std::string::npos) continue;
     ++times;
     INFO(line);
     if (line.find(" broadcast among 2 ranks") != std::string::npos)
@@ -102,8 +86,6 @@ TEST_CASE("a schedule that does not fit a call is said to be passed over, once")
       CHECK_THAT(line, Contains("INFO all-reduce") && Contains("is for broadcast"));
   }
   CHECK(times == 2);
-  unlink(schedule.c_str());
-  unlink(log.c_str());
 }
 
 TEST_CASE("files that cannot be those of a setting are refused at once, with the variable") {

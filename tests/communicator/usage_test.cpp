@@ -1,10 +1,12 @@
 // Works, several communicators at once, read-only inputs, reproducible bits.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <thread>
 
+#include "base/fd.hpp"
 #include "catch.hpp"
 #include "ranks.hpp"
 
@@ -98,25 +100,72 @@ TEST_CASE("two communicators used by works in opposite orders do not deadlock") 
   });
 }
 
+namespace {
+
+// Ones that whoever writes to them dies of.
+class ReadOnlyOnes {
+ public:
+  explicit ReadOnlyOnes(std::size_t count)
+      : memory_(mmap(nullptr, count * sizeof(float), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                count * sizeof(float)) {
+    expect(memory_.data() != MAP_FAILED, "mmap failed");
+    std::fill_n(reinterpret_cast<float*>(memory_.data()), count, 1.0F);
+    expect(mprotect(memory_.data(), memory_.size(), PROT_READ) == 0, "mprotect failed");
+  }
+  const float* data() const { return reinterpret_cast<const float*>(memory_.data()); }
+
+ private:
+  base::MappedMemory memory_;
+};
+
+}  // namespace
+
 TEST_CASE("read-only-inputs: they are not written") {
-  run_ranks(3, [](Communicator& communicator, int) {
-    const std::size_t bytes = 1 << 20;
-    const std::size_t count = bytes / sizeof(float) / 3;
-    void* const memory =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    expect(memory != MAP_FAILED, "mmap failed");
-    auto* const input = static_cast<float*>(memory);
-    for (std::size_t i = 0; i < bytes / sizeof(float); ++i) input[i] = 1.0F;
-    mprotect(memory, bytes, PROT_READ);
-    std::vector<float> output(3 * count);
-    communicator.all_reduce(input, output.data(), 3 * count, heddleFloat32, Op::sum);
-    expect(output.back() == 3.0F, "all-reduce is wrong");
-    communicator.all_gather(input, output.data(), count, heddleFloat32);
-    expect(output.back() == 1.0F, "all-gather is wrong");
-    communicator.reduce_scatter(input, output.data(), count, heddleFloat32, Op::sum);
-    expect(output[count - 1] == 3.0F, "reduce-scatter is wrong");
-    munmap(memory, bytes);
-  });
+  const std::string how = GENERATE(from_range(std::begin(kCarriers), std::end(kCarriers)));
+  constexpr int kRanks = 3;
+  constexpr auto kType = heddleFloat32;
+  // An eager message, and several rounds.
+  const std::size_t count = GENERATE(7, 87'381);
+  run_ranks(
+      kRanks,
+      [&](Communicator& communicator, int rank) {
+        const ReadOnlyOnes ones(kRanks * count);
+        const float* const input = ones.data();
+        const auto check = [&](const char* what, std::size_t elements, float value, auto call) {
+          std::vector<float> output(elements, -1.0F);
+          call(output.data());
+          expect(std::count(output.begin(), output.end(), value) ==
+                     static_cast<std::ptrdiff_t>(elements),
+                 std::string(what) + " is wrong");
+        };
+        const auto many = kRanks * count;
+        const auto sum = static_cast<float>(kRanks);
+        check("all-reduce", many, sum,
+              [&](float* output) { communicator.all_reduce(input, output, many, kType, Op::sum); });
+        check("all-gather", many, 1,
+              [&](float* output) { communicator.all_gather(input, output, count, kType); });
+        check("reduce-scatter", count, sum, [&](float* output) {
+          communicator.reduce_scatter(input, output, count, kType, Op::sum);
+        });
+        check("all-to-all", many, 1,
+              [&](float* output) { communicator.all_to_all(input, output, count, kType); });
+        for (int root = 0; root < kRanks; ++root) {
+          const bool at_root = rank == root;
+          check("broadcast", many, 1, [&](float* output) {
+            communicator.broadcast(at_root ? input : nullptr, output, many, kType, root);
+          });
+          check("reduce", at_root ? many : 0, sum, [&](float* output) {
+            communicator.reduce(input, output, many, kType, Op::sum, root);
+          });
+          check("gather", at_root ? many : 0, 1,
+                [&](float* output) { communicator.gather(input, output, count, kType, root); });
+          check("scatter", count, 1, [&](float* output) {
+            communicator.scatter(at_root ? input : nullptr, output, count, kType, root);
+          });
+        }
+      },
+      how);
 }
 
 TEST_CASE("stale-errno: has no effect") {

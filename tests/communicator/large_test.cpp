@@ -103,4 +103,74 @@ TEST_CASE("over-2^31: all-gather and reduce-scatter of 2^32 - 1, 2^32 and 2^32 +
   });
 }
 
+// One rank's part is nearly everything, so that the other's buffers stay small.
+TEST_CASE("over-2^31: an all-gather of two unequal blocks of 2^32 + 1 bytes in all") {
+  const std::vector<std::size_t> counts = {2 * kEdge - 9, 10};
+  const std::size_t total = counts[0] + counts[1];
+  run_ranks(2, [&](Communicator& communicator, int rank) {
+    Large<std::uint8_t> buffer(total);
+    std::uint8_t* const own = buffer.data() + (rank == 0 ? 0 : counts[0]);
+    fill(own, rank, counts[static_cast<std::size_t>(rank)]);
+    communicator.all_gather_v(own, buffer.data(), counts, heddleUint8);
+    check(buffer.data(), total, [&](std::size_t i) {
+      return i < counts[0] ? value_at<std::uint8_t>(0, i)
+                           : value_at<std::uint8_t>(1, i - counts[0]);
+    });
+  });
+}
+
+TEST_CASE("over-2^31: a broadcast of 2^32 + 3 bytes, in place") {
+  run_ranks(2, [](Communicator& communicator, int rank) {
+    const std::size_t count = 2 * kEdge + 3;
+    Large<std::uint8_t> buffer(count);
+    if (rank == 1) fill(buffer.data(), 1, count);
+    communicator.broadcast(buffer.data(), buffer.data(), count, heddleUint8, 1);
+    check(buffer.data(), count, [](std::size_t i) { return value_at<std::uint8_t>(1, i); });
+  });
+}
+
+TEST_CASE("over-2^31: an all-to-all with a block of 2^32 + 5 bytes, and one behind it") {
+  // Rank 0 sends the large block to rank 1 and then three elements to itself; all others are short.
+  const std::size_t many = 2 * kEdge + 5;
+  const std::vector<std::size_t> counts[2][2] = {{{3, many}, {3, 4}}, {{4, 2}, {many, 2}}};
+  const std::vector<std::size_t> displacements[2][2] = {{{many, 0}, {0, 3}}, {{0, 4}, {0, many}}};
+  run_ranks(2, [&](Communicator& communicator, int rank) {
+    const auto own = static_cast<std::size_t>(rank);
+    const auto& [sends, receives] = counts[own];
+    const auto& [send_places, receive_places] = displacements[own];
+    Large<std::uint8_t> send(sends[0] + sends[1]);
+    Large<std::uint8_t> receive(receives[0] + receives[1]);
+    // Blocks start with values of their own.
+    const auto value = [](std::size_t from, std::size_t to, std::size_t i) {
+      return value_at<std::uint8_t>(static_cast<int>(40 * (2 * from + to)), i);
+    };
+    for (std::size_t to = 0; to < 2; ++to)
+      for (std::size_t i = 0; i < sends[to]; ++i)
+        send.data()[send_places[to] + i] = value(own, to, i);
+    communicator.all_to_all_v(send.data(), {sends, send_places}, receive.data(),
+                              {receives, receive_places}, heddleUint8);
+    for (std::size_t from = 0; from < 2; ++from)
+      check(receive.data() + receive_places[from], receives[from],
+            [&](std::size_t i) { return value(from, own, i); });
+  });
+}
+
+TEST_CASE("over-2^31: a send of 2^32 + 7 bytes") {
+  const std::string how = GENERATE(from_range(std::begin(kCarriers), std::end(kCarriers)));
+  run_ranks(
+      2,
+      [](Communicator& communicator, int rank) {
+        const std::size_t count = 2 * kEdge + 7;
+        Large<std::uint8_t> buffer(count);
+        if (rank == 0) {
+          fill(buffer.data(), 0, count);
+          communicator.send(buffer.data(), count, heddleUint8, 1);
+          return;
+        }
+        communicator.receive(buffer.data(), count, heddleUint8, 0);
+        check(buffer.data(), count, [](std::size_t i) { return value_at<std::uint8_t>(0, i); });
+      },
+      how);
+}
+
 }  // namespace heddle::test

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace heddle::transport::fabric {
 
@@ -22,11 +23,16 @@ constexpr double kSameMoment = 100e-6;
 
 double finish(const RailLoad& load) { return static_cast<double>(load.under_way) / load.speed; }
 
-// The time at which links that are done before it could have taken `bytes` more.
-double level(std::size_t bytes, std::span<const RailLoad> loads, const std::vector<int>& order) {
+const RailLoad& load_of(const Stripe& stripe, std::span<const RailLoad> loads) {
+  return loads[static_cast<std::size_t>(stripe.link)];
+}
+
+// The time at which links that are done before it could have taken `bytes` more. Of the stripes
+// only the links are read; the one that is done first comes first.
+double level(std::size_t bytes, std::span<const RailLoad> loads, std::span<const Stripe> stripes) {
   double taken = 0, speed = 0, time = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const RailLoad& load = loads[static_cast<std::size_t>(order[i])];
+  for (std::size_t i = 0; i < stripes.size(); ++i) {
+    const RailLoad& load = load_of(stripes[i], loads);
     const double reach = finish(load);
     if (i > 0 && taken + (reach - time) * speed >= static_cast<double>(bytes)) break;
     if (i > 0) taken += (reach - time) * speed;
@@ -38,40 +44,42 @@ double level(std::size_t bytes, std::span<const RailLoad> loads, const std::vect
 
 }  // namespace
 
+// Works in `stripes` alone, which its owner uses for message after message: nothing is allocated.
 void share_out(std::size_t bytes, std::span<const RailLoad> loads, std::size_t least,
                std::size_t most, std::vector<Stripe>& stripes) {
   stripes.clear();
-  std::vector<int> order;
-  for (int i = 0; i < static_cast<int>(loads.size()); ++i)
-    if (loads[static_cast<std::size_t>(i)].usable) order.push_back(i);
-  if (order.empty()) return;
-  std::ranges::stable_sort(order, [&](int a, int b) {
-    return finish(loads[static_cast<std::size_t>(a)]) < finish(loads[static_cast<std::size_t>(b)]);
+  for (std::size_t i = 0; i < loads.size(); ++i)
+    if (loads[i].usable) stripes.push_back({static_cast<int>(i), 0});
+  if (stripes.empty()) return;
+  std::ranges::sort(stripes, {}, [&](const Stripe& stripe) {
+    return std::pair(finish(load_of(stripe, loads)), stripe.link);
   });
   const std::size_t count = std::clamp<std::size_t>(bytes / least, 1, most);
-  if (order.size() > count) order.resize(count);
+  if (stripes.size() > count) stripes.resize(count);
   // Links whose share is too small leave, the one with the smallest first.
-  while (order.size() > 1) {
-    const double end = level(bytes, loads, order);
-    const auto share = [&](int link) {
-      const RailLoad& load = loads[static_cast<std::size_t>(link)];
+  while (stripes.size() > 1) {
+    const double end = level(bytes, loads, stripes);
+    const auto share = [&](const Stripe& stripe) {
+      const RailLoad& load = load_of(stripe, loads);
       return (end - finish(load)) * load.speed;
     };
-    const auto smallest = std::ranges::min_element(order, {}, share);
+    const auto smallest = std::ranges::min_element(stripes, {}, share);
     if (share(*smallest) >= static_cast<double>(least)) break;
-    order.erase(smallest);
+    stripes.erase(smallest);
   }
-  const double end = level(bytes, loads, order);
-  std::ranges::sort(order);
+  const double end = level(bytes, loads, stripes);
+  std::ranges::sort(stripes, {}, &Stripe::link);
   std::size_t left = bytes;
-  for (std::size_t i = 0; i < order.size() && left > 0; ++i) {
-    const RailLoad& load = loads[static_cast<std::size_t>(order[i])];
+  std::size_t used = 0;
+  for (; used < stripes.size() && left > 0; ++used) {
+    const RailLoad& load = load_of(stripes[used], loads);
     auto part = static_cast<std::size_t>((end - finish(load)) * load.speed);
     part = std::max((part + kAlignment / 2) / kAlignment * kAlignment, kAlignment);
-    if (i + 1 == order.size() || part > left) part = left;
-    stripes.push_back({order[i], part});
+    if (used + 1 == stripes.size() || part > left) part = left;
+    stripes[used].bytes = part;
     left -= part;
   }
+  stripes.resize(used);
 }
 
 std::size_t least_stripe(std::span<const double> measured, std::span<const RailLoad> loads) {

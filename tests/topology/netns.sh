@@ -103,6 +103,14 @@ for one, host in ((a, 1), (b, 2)):
     names = [interface["name"] for interface in one["interfaces"]]
     expect(len(names) == len(set(names)), "an interface is listed twice:", names)
     expect(adapters(one) == ["eth0"], "adapters", adapters(one))
+    # libfabric lists a provider once for each of eth0's three addresses.
+    usable = [provider for provider in one["providers"] if provider["usable"]]
+    expect(usable, "no provider is usable")
+    names = [provider["name"] for provider in one["providers"]]
+    expect(len(names) == len(set(names)), "a provider is listed twice:", names)
+    for provider in usable:
+        names = [adapter["name"] for adapter in provider["adapters"]]
+        expect(len(names) == len(set(names)), "an adapter is listed twice:", provider)
 expect(a["host"]["id"] != b["host"]["id"], "two namespaces are one host")
 expect(a["host"]["id"] == named["host"]["id"], "one namespace is two hosts")
 expect(named["advertised"][0] == "172.17.0.1", "named", named["advertised"])

@@ -144,7 +144,8 @@ HEDDLE_API heddleResult_t heddleCommUserRank(heddleComm_t comm, int* rank);
 HEDDLE_API heddleResult_t heddleCommGetNetwork(heddleComm_t comm, const char** text);
 
 /* Tells the communicator of a buffer that operations will use often. The buffer must stay mapped
- * until heddleCommDeregister. Today's providers send from any memory, so nothing is gained yet. */
+ * until heddleCommDeregister. Where adapters must know memory before they send from it (efa), it is
+ * registered with them once instead of for each message; elsewhere nothing is gained. */
 HEDDLE_API heddleResult_t heddleCommRegister(heddleComm_t comm, void* buffer, size_t bytes,
                                              void** handle);
 HEDDLE_API heddleResult_t heddleCommDeregister(heddleComm_t comm, void* handle);

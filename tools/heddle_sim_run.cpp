@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "topology/machine_json.hpp"
+#include "tuner/machine_file.hpp"
 
 namespace heddle::tools {
 
@@ -18,7 +18,7 @@ base::Collective sim_collective(const SimOptions& options) {
 }
 
 topology::Machine sim_machine(const SimOptions& options) {
-  topology::Machine machine = topology::load_machine(options.machine_name);
+  topology::Machine machine = tuner::load_machine(options.machine_name);
   if (options.hosts > 0) machine.hosts = options.hosts;
   topology::check(machine);
   const double ranks = 1.0 * machine.hosts * machine.ranks_per_host;

@@ -17,6 +17,7 @@
 #include "tune/comparison.hpp"
 #include "tune/parameters.hpp"
 #include "tune/rows.hpp"
+#include "tuner/machine_file.hpp"
 
 namespace heddle::bench::tune {
 namespace {
@@ -300,7 +301,7 @@ int Run::operator()() {
   if (world_.ranks < 2)
     throw Error(heddleInvalidUsage, "1 rank has nothing to tune; allowed: 2 ranks or more");
   std::optional<topology::Machine> merged;
-  if (!options_.merge.empty()) merged = topology::load_machine(options_.merge);
+  if (!options_.merge.empty()) merged = tuner::load_machine(options_.merge);
   say("# heddle-tune: {} ranks on {} hosts, {} cores each, {:.0f} s\n", world_.ranks, world_.hosts,
       world_.cores, options_.budget);
   machine_ = measure_machine({control_, world_, open_session_, settings_,

@@ -5,6 +5,7 @@
 #include "base/hash.hpp"
 #include "collectives/schedule_json.hpp"
 #include "topology/machine_json.hpp"
+#include "tuner/machine_file.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -15,7 +16,7 @@ std::string digest_line(const char* variable, const std::string& text) {
 
 topology::Machine load_machine(const std::string& path) {
   try {
-    return topology::load_machine(path);
+    return tuner::load_machine(path);
   } catch (const base::Error& error) {
     base::fail(heddleInvalidArgument, "HEDDLE_TUNING_FILE={}: {}", path, error.what());
   }

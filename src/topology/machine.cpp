@@ -22,6 +22,11 @@ void above_zero(std::string_view field, double value) {
   if (!(value > 0) || value > 1e18) refuse(field, value, "allowed: above 0");
 }
 
+void check_channels(const std::string& field, int channels, int most) {
+  if (channels < 1 || channels > most)
+    refuse(field, channels, fmt::format("allowed: 1 to {}", most));
+}
+
 void check_adapters(std::string_view name, const AdapterModel& a) {
   const auto field = [&](std::string_view member) { return fmt::format("{}.{}", name, member); };
   at_least(field("count"), a.count, 0);
@@ -80,11 +85,12 @@ void check_software(const SoftwareModel& software) {
                  field("collective"), tuned.collective);
     at_least(field("hosts"), tuned.hosts, 1);
     at_least(field("ranks"), tuned.ranks, 1);
-    at_least(field("channels"), tuned.channels, 1);
+    check_channels(field("channels"), tuned.channels, kMostTunedChannels);
   }
   for (std::size_t i = 0; i < software.choices.size(); ++i) {
     const Choice& choice = software.choices[i];
-    at_least(fmt::format("software.choices[{}].channels", i), choice.channels, 1);
+    check_channels(fmt::format("software.choices[{}].channels", i), choice.channels,
+                   kMostChosenChannels);
     const auto named = [&](const Protocol& p) { return p.name == choice.protocol; };
     if (!choice.protocol.empty() &&
         std::none_of(software.protocols.begin(), software.protocols.end(), named))

@@ -80,6 +80,9 @@ struct Protocol {
   bool direct = true;          // false: never straight to a rank's memory, so without direct_time
 };
 
+// What the library can run (HEDDLE_CHANNELS), and what may be simulated of any software.
+inline constexpr int kMostTunedChannels = 16, kMostChosenChannels = 1024;
+
 // What the software on the machine runs for messages up to a size.
 struct Choice {
   std::size_t up_to_bytes = kAnyBytes;

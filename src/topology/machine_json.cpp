@@ -236,10 +236,15 @@ void read_machine(Reader& json, File& file, Machine& machine) {
   json.done();
 }
 
-// The field that a message of check() begins with, as far as the file has it.
+// The field that a message of a check begins with, or else what it would be a member of, as far as
+// the file has it.
 std::string path_in(const std::string& message, const JsonLines& lines) {
-  const std::string field = message.substr(0, message.find(':'));
-  return lines.contains(field) ? field : "";
+  std::string field = message.substr(0, message.find(':'));
+  while (!field.empty() && !lines.contains(field)) {
+    const auto dot = field.rfind('.');
+    field.resize(dot == std::string::npos ? 0 : dot);
+  }
+  return field;
 }
 
 Json adapters_json(const AdapterModel& a) {
@@ -311,7 +316,7 @@ void add_origins(Json& json, const std::string& path,
 
 }  // namespace
 
-Machine parse_machine(std::string_view text, const std::string& name) {
+Machine parse_machine(std::string_view text, const std::string& name, const MachineCheck& more) {
   const auto json = base::parse_json<Json>(text, name);
   Machine machine;
   File file{name, json_lines(text, name), machine.origins};
@@ -319,6 +324,7 @@ Machine parse_machine(std::string_view text, const std::string& name) {
   read_machine(reader, file, machine);
   try {
     check(machine);
+    if (more) more(machine);
   } catch (const base::Error& error) {
     const std::string path = path_in(error.what(), file.lines);
     base::fail(heddleInvalidArgument, "{}:{}: {}", name, file.lines.find(path)->second,
@@ -327,18 +333,18 @@ Machine parse_machine(std::string_view text, const std::string& name) {
   return machine;
 }
 
-Machine load_machine(const std::string& name_or_path) {
+Machine load_machine(const std::string& name_or_path, const MachineCheck& more) {
   std::string known;
   for (const Preset& preset : presets()) {
     if (preset.name == name_or_path)
-      return parse_machine(preset.json, fmt::format("{}.json", preset.name));
+      return parse_machine(preset.json, fmt::format("{}.json", preset.name), more);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", preset.name);
   }
   std::error_code unused;
   if (!std::filesystem::exists(name_or_path, unused))
     base::fail(heddleSystemError, "machine \"{}\" is neither a file nor one of {}", name_or_path,
                known);
-  return parse_machine(base::read_file(name_or_path, name_or_path), name_or_path);
+  return parse_machine(base::read_file(name_or_path, name_or_path), name_or_path, more);
 }
 
 std::string machine_json(const Machine& machine) {

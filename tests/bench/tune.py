@@ -98,6 +98,11 @@ def main():
         with open(wrong, "w") as file:
             file.write("\n".join(lines))
         says(perf(3, HEDDLE_TUNING_FILE=wrong), f"{wrong}:{at + 1}: software.tuned[0].chanels")
+        with open(path) as file:
+            text = file.read()
+        with open(wrong, "w") as file:
+            file.write(text.replace(f'"{name}"', '"rnig"'))
+        says(perf(3, HEDDLE_TUNING_FILE=wrong), 'algorithm: "rnig" is not known; allowed are ring')
         with open(wrong, "w") as file:
             file.write("\n".join(lines[: at - 1]))
         says(perf(3, HEDDLE_TUNING_FILE=wrong), "not JSON")

@@ -10,6 +10,10 @@ import tempfile
 PROGRAM = sys.argv[1]
 P4D = ["all-reduce", "--machine", "p4d.24xlarge", "--hosts", "2"]
 SMALL = ["-b", "8", "-e", "1M", "-f", "2"]
+MACHINE = """{"name": "loom", "ranks_per_host": 2, "inner": {"bandwidth_gb_per_s": 10},
+"rank": {"copy_bandwidth_gb_per_s": 10, "reduce_bandwidth_gb_per_s": 10},
+"software": {"choices": [{"algorithm": "ring"}]}}
+"""
 failures = []
 
 
@@ -96,10 +100,14 @@ def scaling():
 def wrong(folder):
     broken = folder / "broken.json"
     broken.write_text('{"name": "x",\n "ranks_per_host": 1,\n "rank": {},\n "inner": 5}\n')
+    unknown = folder / "unknown.json"
+    unknown.write_text(MACHINE.replace('"ring"', '"rnig"'))
     machine = ("all-reduce", "--machine", "p4d.24xlarge")
     cases = {
         ("all-reduce", "--machine", "p9"): "p4d.24xlarge",
         ("all-reduce", "--machine", str(broken)): "broken.json:",
+        ("all-reduce", "--machine", str(unknown)):
+            'unknown.json:3: software.choices[0].algorithm: "rnig" is not known',
         ("all-reduced", "--machine", "p4d.24xlarge"): "all-reduce",
         (*P4D, "--algorithm", "rnig"): "ring",
         (*machine, "--algorithm", "rnig", "--scaling"): "ring",

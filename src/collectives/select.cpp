@@ -190,34 +190,41 @@ std::string selection_text() {
   return text;
 }
 
-Selection choose(const SelectionRequest& request) {
+Forced forced_algorithm(const SelectionRequest& request) {
+  if (request.forced_algorithm.empty() || request.forced_algorithm == "auto") return {};
+  const Algorithm* forced = algorithm_named(request.forced_algorithm);
+  if (forced == nullptr)
+    base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are auto, {}",
+               request.forced_algorithm, known_algorithms());
+  if (usable(*forced, request)) return {forced, fmt::format("{} was asked for", forced->name)};
+  return {nullptr, fmt::format("{} was asked for but has no {}{}", forced->name,
+                               base::name_of(request.collective),
+                               forced->supports(request.collective) ? " of this shape" : "")};
+}
+
+std::string forced_channels_text(const SelectionRequest& request) {
   if (request.forced_channels < 0)
     base::fail(heddleInvalidArgument, "channels: {} is not allowed; 0 (by size) or more are",
                request.forced_channels);
+  if (request.forced_channels == 0) return "";
+  return fmt::format("; channels {} as asked for", request.forced_channels);
+}
+
+Selection choose(const SelectionRequest& request) {
+  const std::string channels_text = forced_channels_text(request);
+  const Forced forced = forced_algorithm(request);
   const SelectionRow& row = fitting_row(request);
   const int per_rail = row.channel_per_rail ? std::min(request.rails, kMostRailChannels) : 0;
   Selection selection{algorithm_named(row.algorithm), std::max(row.channels, per_rail),
-                      row_text(row)};
-  if (!request.forced_algorithm.empty() && request.forced_algorithm != "auto") {
-    const Algorithm* forced = algorithm_named(request.forced_algorithm);
-    if (forced == nullptr)
-      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are auto, {}",
-                 request.forced_algorithm, known_algorithms());
-    if (usable(*forced, request)) {
-      selection.algorithm = forced;
-      selection.why = fmt::format("{} was asked for", forced->name);
-    } else {
-      selection.force_refused = true;
-      selection.why =
-          fmt::format("{} was asked for but has no {}{}; the table says: {}", forced->name,
-                      base::name_of(request.collective),
-                      forced->supports(request.collective) ? " of this shape" : "", selection.why);
-    }
+                      row_text(row), forced.refused()};
+  if (forced.algorithm != nullptr) {
+    selection.algorithm = forced.algorithm;
+    selection.why = forced.why;
+  } else if (forced.refused()) {
+    selection.why = fmt::format("{}; the table says: {}", forced.why, selection.why);
   }
-  if (request.forced_channels > 0) {
-    selection.channels = request.forced_channels;
-    selection.why += fmt::format("; channels {} as asked for", request.forced_channels);
-  }
+  if (request.forced_channels > 0) selection.channels = request.forced_channels;
+  selection.why += channels_text;
   return selection;
 }
 

@@ -72,6 +72,20 @@ struct Selection {
   bool force_refused = false;
 };
 
+// What a request forces of the algorithm.
+struct Forced {
+  const Algorithm* algorithm = nullptr;  // null: nothing, or what cannot do the call
+  // "ring was asked for", or what it lacks; empty where nothing was asked for.
+  std::string why = {};
+
+  bool refused() const { return algorithm == nullptr && !why.empty(); }
+};
+// Fails with heddleInvalidArgument for a name that no algorithm has.
+Forced forced_algorithm(const SelectionRequest& request);
+// "; channels 3 as asked for", or nothing where the request forces none. Fails with
+// heddleInvalidArgument for a number below 0.
+std::string forced_channels_text(const SelectionRequest& request);
+
 // "ring, tree, ...". What may be forced is one of these, or "auto".
 std::string known_algorithms();
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/error.hpp"
 #include "collectives/rounds.hpp"
+#include "tuner/machine_file.hpp"
 
 namespace heddle::tuner {
 namespace {
@@ -33,19 +35,24 @@ bool usable(const collectives::Algorithm& algorithm, const Request& request) {
   return request.slot_bytes / parts >= collectives::kPieceAlign;
 }
 
+Pick by_table(const Request& request, const std::string& but) {
+  const collectives::Selection selection = collectives::choose(request.selection);
+  return {selection.algorithm, selection.channels, request.slot_bytes, selection.why + but,
+          selection.force_refused};
+}
+
 }  // namespace
 
-Tuner::Tuner(std::optional<topology::Machine> machine) : machine_(std::move(machine)) {}
+Tuner::Tuner(std::optional<topology::Machine> machine) : machine_(std::move(machine)) {
+  if (machine_) check_algorithms(*machine_);
+}
 
 const topology::Tuned* Tuner::measured(const Request& request) const {
-  for (const topology::Tuned& tuned : machine_->software.tuned) {
-    if (base::collective_named(tuned.collective) != request.selection.collective ||
-        tuned.hosts != request.hosts || tuned.ranks != request.selection.ranks ||
-        request.selection.bytes > tuned.up_to_bytes)
-      continue;
-    const auto* algorithm = collectives::algorithm_named(tuned.algorithm);
-    return algorithm != nullptr && usable(*algorithm, request) ? &tuned : nullptr;
-  }
+  for (const topology::Tuned& tuned : machine_->software.tuned)
+    if (base::collective_named(tuned.collective) == request.selection.collective &&
+        tuned.hosts == request.hosts && tuned.ranks == request.selection.ranks &&
+        request.selection.bytes <= tuned.up_to_bytes)
+      return &tuned;
   return nullptr;
 }
 
@@ -63,11 +70,16 @@ const RoundPrice& Tuner::round_of(const collectives::Algorithm& algorithm, const
 
 std::vector<Priced> Tuner::prices(const Request& request) {
   HEDDLE_ASSERT(machine_, "no machine, {} ranks", request.selection.ranks);
+  const collectives::Forced forced = collectives::forced_algorithm(request.selection);
+  const int forced_channels = request.selection.forced_channels;
+  const std::span<const int> channels_tried =
+      forced_channels > 0 ? std::span(&forced_channels, 1) : std::span(kChannels);
   std::vector<Priced> priced;
   for (const collectives::Algorithm& algorithm : collectives::algorithms()) {
+    if (forced.algorithm != nullptr && &algorithm != forced.algorithm) continue;
     if (!usable(algorithm, request)) continue;
     const RoundPrice& round = round_of(algorithm, request);
-    for (const int channels : kChannels)
+    for (const int channels : channels_tried)
       for (const std::size_t share : kChunkShares) {
         const std::size_t chunk =
             std::max(request.slot_bytes / share,
@@ -84,31 +96,33 @@ std::vector<Priced> Tuner::prices(const Request& request) {
 
 Pick Tuner::pick(const Request& request) {
   const collectives::SelectionRequest& asked = request.selection;
-  const bool forced = (!asked.forced_algorithm.empty() && asked.forced_algorithm != "auto") ||
-                      asked.forced_channels > 0;
-  if (!machine_ || forced || asked.uneven) {
-    const auto selection = collectives::choose(asked);
-    return {selection.algorithm, selection.channels, request.slot_bytes, selection.why,
-            selection.force_refused};
-  }
-  if (const topology::Tuned* tuned = measured(request)) {
+  if (!machine_ || asked.uneven) return by_table(request, "");
+  const collectives::Forced forced = collectives::forced_algorithm(asked);
+  const std::string first = forced.why.empty() ? "" : forced.why + "; ";
+  std::string last = collectives::forced_channels_text(asked);
+  // Where another algorithm than the forced one was best, nothing is known of the forced one.
+  const topology::Tuned* tuned = measured(request);
+  const auto* best = tuned == nullptr ? nullptr : collectives::algorithm_named(tuned->algorithm);
+  if (best != nullptr && (forced.algorithm == nullptr || forced.algorithm == best)) {
     const std::size_t chunk = tuned->chunk_bytes == 0
                                   ? request.slot_bytes
                                   : std::min(tuned->chunk_bytes, request.slot_bytes);
-    return {collectives::algorithm_named(tuned->algorithm), tuned->channels, chunk,
-            fmt::format("measured best on {}", machine_->name)};
+    if (usable(*best, request))
+      return {best, asked.forced_channels > 0 ? asked.forced_channels : tuned->channels, chunk,
+              fmt::format("{}measured best on {}{}", first, machine_->name, last),
+              forced.refused()};
+    last += fmt::format("; {} was measured best, but cannot run on these hosts or in these slots",
+                        best->name);
   }
-  const bool no_network = request.hosts > 1 && !has_network(*machine_);
-  const std::vector<Priced> priced = no_network ? std::vector<Priced>{} : prices(request);
-  if (priced.empty()) {
-    const auto selection = collectives::choose(asked);
-    const std::string but =
-        no_network ? fmt::format("; {} has nothing between hosts", machine_->name) : "";
-    return {selection.algorithm, selection.channels, request.slot_bytes, selection.why + but};
-  }
-  const Priced& best = priced.front();
-  return {best.algorithm, best.channels, best.chunk_bytes,
-          fmt::format("the model of {} says {:.1f} us", machine_->name, best.seconds * 1e6)};
+  if (request.hosts > 1 && !has_network(*machine_))
+    return by_table(request, fmt::format("; {} has nothing between hosts", machine_->name));
+  const std::vector<Priced> priced = prices(request);
+  if (priced.empty()) return by_table(request, "");
+  const Priced& cheapest = priced.front();
+  return {cheapest.algorithm, cheapest.channels, cheapest.chunk_bytes,
+          fmt::format("{}the model of {} says {:.1f} us{}", first, machine_->name,
+                      cheapest.seconds * 1e6, last),
+          forced.refused()};
 }
 
 }  // namespace heddle::tuner

@@ -40,18 +40,20 @@ struct Priced {
 // Not for several threads at once: prices are remembered.
 class Tuner {
  public:
-  // Without a machine, the table of collectives/select decides.
+  // Without a machine, the table of collectives/select decides. Fails as check_algorithms does.
   explicit Tuner(std::optional<topology::Machine> machine);
 
-  // Every rank must ask the same of the same machine. In this order: what the request forces; what
-  // the machine's file says was measured best in such a world; the lowest price by its model; the
-  // table. Fails as collectives::choose does.
+  // Every rank must ask the same of the same machine. In this order: what the machine's file says
+  // was measured best in such a world; the lowest price by its model; the table. What the request
+  // forces replaces that alone: a forced algorithm has the channels and chunks that were measured
+  // for it, or are cheapest for it. Fails as collectives::choose does.
   Pick pick(const Request& request);
 
-  // Every candidate, cheapest first. Requires a machine.
+  // Every candidate that the request allows, cheapest first. Requires a machine.
   std::vector<Priced> prices(const Request& request);
 
  private:
+  // The row of that world and size, or null.
   const topology::Tuned* measured(const Request& request) const;
   const RoundPrice& round_of(const collectives::Algorithm& algorithm, const Request& request);
 

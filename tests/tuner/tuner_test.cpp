@@ -2,6 +2,7 @@
 // table.
 #include "tuner/tuner.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "catch.hpp"
@@ -76,22 +77,95 @@ TEST_CASE("between hosts a machine without adapters leaves it to the table") {
   CHECK_THAT(pick.why, Contains("plain has nothing between hosts"));
 }
 
-TEST_CASE("what is asked for wins over all") {
+// A file that measured the tree best at every size of 16 ranks on 2 hosts.
+topology::Machine tree_measured() {
   topology::Machine machine = plain_machine(2, 8);
-  machine.software.tuned = {{"all-reduce", 2, 16, topology::kAnyBytes, "tree", 3, 0}};
-  Tuner tuner(machine);
+  machine.software.tuned = {{"all-reduce", 2, 16, topology::kAnyBytes, "tree", 3, 4096}};
+  return machine;
+}
+
+TEST_CASE("an algorithm that is asked for has the channels and chunks measured for it") {
+  Tuner tuner(tree_measured());
   Request asked = request(16, 2, 1024);
+  asked.selection.forced_algorithm = "tree";
+  const Pick pick = tuner.pick(asked);
+  CHECK(pick.algorithm->name == "tree");
+  CHECK(pick.channels == 3);
+  CHECK(pick.chunk_bytes == 4096);
+  CHECK(pick.why == "tree was asked for; measured best on plain");
+}
+
+TEST_CASE("an algorithm that is asked for and was not best has the cheapest channels and chunks") {
+  Tuner tuner(tree_measured());
+  Request asked = request(16, 2, 1 << 20);
+  const auto all = tuner.prices(asked);
   asked.selection.forced_algorithm = "star";
-  CHECK(tuner.pick(asked).algorithm->name == "star");
+  const Pick pick = tuner.pick(asked);
+  const auto cheapest = std::find_if(all.begin(), all.end(),
+                                     [](const Priced& p) { return p.algorithm->name == "star"; });
+  REQUIRE(cheapest != all.end());
+  CHECK(pick.algorithm->name == "star");
+  CHECK(pick.channels == cheapest->channels);
+  CHECK(pick.chunk_bytes == cheapest->chunk_bytes);
+  CHECK_THAT(pick.why, Contains("star was asked for; the model of plain says"));
   asked.selection.forced_algorithm = "auto";
   CHECK(tuner.pick(asked).algorithm->name == "tree");
 }
 
-TEST_CASE("a measured algorithm that is gone gives way to the price") {
+TEST_CASE("channels that are asked for leave algorithm and chunks to the file") {
+  Tuner tuner(tree_measured());
+  Request asked = request(16, 2, 1024);
+  asked.selection.forced_channels = 7;
+  const Pick pick = tuner.pick(asked);
+  CHECK(pick.algorithm->name == "tree");
+  CHECK(pick.channels == 7);
+  CHECK(pick.chunk_bytes == 4096);
+  CHECK(pick.why == "measured best on plain; channels 7 as asked for");
+}
+
+TEST_CASE("channels that are asked for in a world that was not measured leave the rest to prices") {
+  Tuner tuner(plain_machine(2, 8));
+  Request asked = request(16, 2, 1 << 20);
+  asked.selection.forced_channels = 7;
+  for (const Priced& priced : tuner.prices(asked)) CHECK(priced.channels == 7);
+  const Pick pick = tuner.pick(asked);
+  CHECK(pick.algorithm == tuner.prices(asked).front().algorithm);
+  CHECK(pick.channels == 7);
+  CHECK_THAT(pick.why,
+             Contains("the model of plain says") && Contains("; channels 7 as asked for"));
+}
+
+TEST_CASE("an algorithm that cannot do what is called leaves it to the file, and is said to") {
+  Tuner tuner(tree_measured());
+  Request asked = request(16, 2, 1024);
+  asked.selection.forced_algorithm = "pairwise";
+  const Pick pick = tuner.pick(asked);
+  CHECK(pick.force_refused);
+  CHECK(pick.algorithm->name == "tree");
+  CHECK(pick.why == "pairwise was asked for but has no all-reduce; measured best on plain");
+  asked.selection.forced_algorithm = "no-such";
+  CHECK_THROWS_WITH(tuner.pick(asked), Contains("\"no-such\" is not known"));
+  asked.selection.forced_algorithm = "";
+  asked.selection.forced_channels = -1;
+  CHECK_THROWS_WITH(tuner.pick(asked), Contains("channels: -1 is not allowed"));
+}
+
+TEST_CASE("a measured algorithm that is not there is refused") {
   topology::Machine machine = plain_machine(2, 8);
   machine.software.tuned = {{"all-reduce", 2, 16, topology::kAnyBytes, "no-such", 3, 0}};
+  CHECK_THROWS_WITH(Tuner(machine),
+                    Contains("software.tuned[0].algorithm: \"no-such\" is not known"));
+}
+
+TEST_CASE(
+    "a measured algorithm that cannot run on these hosts gives way to the price, as is said") {
+  topology::Machine machine = plain_machine(2, 8);
+  machine.software.tuned = {{"all-reduce", 2, 16, topology::kAnyBytes, "hierarchical", 3, 0}};
   Tuner tuner(machine);
-  CHECK_THAT(tuner.pick(request(16, 2, 8)).why, Contains("the model of plain says"));
+  Request asked = request(16, 2, 8);
+  asked.selection.ranks_per_host = 0;
+  CHECK_THAT(tuner.pick(asked).why, Contains("the model of plain says") &&
+                                        Contains("hierarchical was measured best, but cannot"));
 }
 
 TEST_CASE("blocks of different lengths get an algorithm that can move them") {

@@ -17,7 +17,14 @@ extern const Algorithm kAggregatedTrees;
 extern const Algorithm kBruck;
 extern const Algorithm kBinomial;
 extern const Algorithm kChain;
-// "hierarchical", and "hierarchical:INNER+OUTER" for some pairs of the above.
+
+template <const Algorithm&... Each>
+struct AlgorithmList {};
+// In the order of preference for ties.
+using FlatAlgorithms =
+    AlgorithmList<kRing, kTree, kOneShot, kTwoShot, kStar, kPairwise, kRecursiveDoubling,
+                  kHalvingDoubling, kAggregatedTrees, kBruck, kBinomial, kChain>;
+// "hierarchical", and "hierarchical:INNER+OUTER" for all pairs of the above that go together.
 std::span<const Algorithm> hierarchies();
 
 // A world of one contacts nobody: every piece of the channel from the input to the output. The

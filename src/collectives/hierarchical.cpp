@@ -2,11 +2,16 @@
 // themselves, and between hosts each rank talks only to the ranks of its own local index, its rail.
 // So the network carries what one rank of l would otherwise send l times, on l rails at once.
 //
-// With l ranks a host, H hosts, and any two algorithms, one inside the hosts and one between them:
+// With l ranks a host, H hosts, and two algorithms, one inside the hosts and one between them:
 //
 //   all-reduce      reduce-scatter inside, all-reduce between on 1/l of the data, all-gather inside
 //   reduce-scatter  reduce-scatter inside, reduce-scatter between
 //   all-gather      all-gather between, all-gather inside
+//
+// Every pair "hierarchical:INNER+OUTER" of which these are true is one. The inner algorithm has
+// both the reduce-scatter and the all-gather, and an input or output end in each of its moves, by
+// which the move's chunk is known (ring, one-shot). The outer one has at least one of the three
+// collectives, and the pair has those. "hierarchical" alone picks both by the ranks and hosts.
 //
 // The lane is that of the outer algorithm between H ranks, rewritten. Where it reads its input, it
 // reads instead what the last move of the inner reduce-scatter does, in the same pass; where it
@@ -36,9 +41,10 @@
 // system with mixed-precision", arXiv:1807.11205 (2018), section 3.3, for the three phases; Cho et
 // al., "BlueConnect", MLSys 2019, for the exchange between equal local ranks.
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <deque>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "collectives/generators.hpp"
@@ -50,8 +56,6 @@ constexpr auto kAllReduce = base::Collective::all_reduce;
 constexpr auto kAllGather = base::Collective::all_gather;
 constexpr auto kReduceScatter = base::Collective::reduce_scatter;
 
-// The inner one needs an input or output end in each of its moves (Algorithm::uneven), by which the
-// move's chunk is known.
 struct Levels {
   const Algorithm* inner;
   const Algorithm* outer;
@@ -249,60 +253,89 @@ Levels usual_levels(const Shape& shape) {
                                            : &kAggregatedTrees};
 }
 
-template <const Algorithm& Inner, const Algorithm& Outer>
-Levels levels_of(const Shape&) {
-  return {&Inner, &Outer};
-}
-
-bool supports_some(base::Collective c) {
+bool is_composed(base::Collective c) {
   return c == kAllReduce || c == kAllGather || c == kReduceScatter;
 }
 
-template <Levels (*Parts)(const Shape&)>
-constexpr Algorithm hierarchy(std::string_view name, bool (*supports)(base::Collective)) {
+bool can_be_inner(const Algorithm& algorithm) {
+  return algorithm.supports(kReduceScatter) && algorithm.supports(kAllGather) && algorithm.uneven;
+}
+bool can_be_outer(const Algorithm& algorithm) {
+  return algorithm.supports(kAllReduce) || algorithm.supports(kAllGather) ||
+         algorithm.supports(kReduceScatter);
+}
+
+int pieces_of(const Levels& levels, const Shape& shape) {
+  return levels.outer->pieces(between_hosts(shape)) *
+         (shape.collective == kAllReduce ? shape.ranks_per_host : 1);
+}
+
+bool fits_between(const Levels& levels, const Shape& shape) {
+  return levels.outer->fits(between_hosts(shape));
+}
+
+bool has_hosts(const Shape& shape) {
+  return shape.ranks_per_host >= 2 && shape.ranks % shape.ranks_per_host == 0 &&
+         shape.ranks > shape.ranks_per_host;
+}
+
+template <Levels (*LevelsOf)(const Shape&)>
+Algorithm hierarchy(std::string_view name, bool (*supports)(base::Collective)) {
   return {
       .name = name,
       .supports = supports,
-      .pieces =
-          [](const Shape& shape) {
-            return Parts(shape).outer->pieces(between_hosts(shape)) *
-                   (shape.collective == kAllReduce ? shape.ranks_per_host : 1);
-          },
+      .pieces = [](const Shape& shape) { return pieces_of(LevelsOf(shape), shape); },
       .lane = [](const Shape& shape, int rank,
-                 int channel) { return Composer(Parts(shape), shape, rank, channel).compose(); },
-      .parts = [](const Shape& shape) { return Parts(shape).outer->parts(between_hosts(shape)); },
+                 int channel) { return Composer(LevelsOf(shape), shape, rank, channel).compose(); },
+      .parts =
+          [](const Shape& shape) { return LevelsOf(shape).outer->parts(between_hosts(shape)); },
       .fits =
           [](const Shape& shape) {
-            return shape.ranks_per_host >= 2 && shape.ranks % shape.ranks_per_host == 0 &&
-                   shape.ranks > shape.ranks_per_host &&
-                   Parts(shape).outer->fits(between_hosts(shape));
+            return has_hosts(shape) && fits_between(LevelsOf(shape), shape);
           },
   };
 }
 
-template <const Algorithm& Inner, const Algorithm& Outer>
-constexpr Algorithm hierarchy_of(std::string_view name) {
-  return hierarchy<levels_of<Inner, Outer>>(
-      name, [](base::Collective c) { return supports_some(c) && Outer.supports(c); });
-}
+// All hierarchies, with their names.
+class Pairs {
+ public:
+  Pairs() {
+    all_.push_back(hierarchy<usual_levels>("hierarchical", is_composed));
+    add_inners(FlatAlgorithms{});
+  }
 
-constinit const std::array kHierarchies{
-    hierarchy<usual_levels>("hierarchical", supports_some),
-    hierarchy_of<kOneShot, kRing>("hierarchical:one-shot+ring"),
-    hierarchy_of<kOneShot, kTree>("hierarchical:one-shot+tree"),
-    hierarchy_of<kOneShot, kOneShot>("hierarchical:one-shot+one-shot"),
-    hierarchy_of<kOneShot, kRecursiveDoubling>("hierarchical:one-shot+recursive-doubling"),
-    hierarchy_of<kOneShot, kHalvingDoubling>("hierarchical:one-shot+halving-doubling"),
-    hierarchy_of<kOneShot, kAggregatedTrees>("hierarchical:one-shot+pat"),
-    hierarchy_of<kRing, kRing>("hierarchical:ring+ring"),
-    hierarchy_of<kRing, kTree>("hierarchical:ring+tree"),
-    hierarchy_of<kRing, kRecursiveDoubling>("hierarchical:ring+recursive-doubling"),
-    hierarchy_of<kRing, kHalvingDoubling>("hierarchical:ring+halving-doubling"),
-    hierarchy_of<kRing, kAggregatedTrees>("hierarchical:ring+pat"),
+  std::span<const Algorithm> all() const { return all_; }
+
+ private:
+  template <const Algorithm&... Inner>
+  void add_inners(AlgorithmList<Inner...>) {
+    (add_outers<Inner>(FlatAlgorithms{}), ...);
+  }
+  template <const Algorithm& Inner, const Algorithm&... Outer>
+  void add_outers(AlgorithmList<Outer...>) {
+    (add<Inner, Outer>(), ...);
+  }
+  template <const Algorithm& Inner, const Algorithm& Outer>
+  void add() {
+    if (!can_be_inner(Inner) || !can_be_outer(Outer)) return;
+    names_.push_back("hierarchical:" + std::string(Inner.name) + "+" + std::string(Outer.name));
+    all_.push_back(hierarchy<levels_of<Inner, Outer>>(
+        names_.back(), [](base::Collective c) { return is_composed(c) && Outer.supports(c); }));
+  }
+  template <const Algorithm& Inner, const Algorithm& Outer>
+  static Levels levels_of(const Shape&) {
+    return {&Inner, &Outer};
+  }
+
+  std::deque<std::string> names_;  // stay where they are
+  std::vector<Algorithm> all_;
 };
 
 }  // namespace
 
-std::span<const Algorithm> hierarchies() { return kHierarchies; }
+std::span<const Algorithm> hierarchies() {
+  static const Pairs pairs;
+  return pairs.all();
+}
 
 }  // namespace heddle::collectives

@@ -7,12 +7,18 @@
 #include "collectives/generators.hpp"
 
 namespace heddle::collectives {
+namespace {
+
+template <const Algorithm&... Each>
+std::vector<Algorithm> copies_of(AlgorithmList<Each...>) {
+  return {Each...};
+}
+
+}  // namespace
 
 std::span<const Algorithm> algorithms() {
   static const std::vector<Algorithm> all = [] {
-    std::vector<Algorithm> list{kRing, kTree, kOneShot, kTwoShot, kStar, kPairwise};
-    list.insert(list.end(), {kRecursiveDoubling, kHalvingDoubling, kAggregatedTrees, kBruck,
-                             kBinomial, kChain});
+    std::vector<Algorithm> list = copies_of(FlatAlgorithms{});
     list.insert(list.end(), hierarchies().begin(), hierarchies().end());
     return list;
   }();

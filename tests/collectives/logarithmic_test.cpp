@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "catch.hpp"
 #include "collectives/schedule.hpp"
@@ -144,6 +146,24 @@ TEST_CASE("hierarchical: between hosts goes what the outer algorithm sends, and 
       CHECK(near.chunks == (collective == kAllReduce ? 2 : 1) * 7 * 3);
     }
   }
+}
+
+TEST_CASE("hierarchical: every two algorithms that go together are a pair, and no others") {
+  std::set<std::string> expected;
+  for (const std::string inner : {"ring", "one-shot"})
+    for (const std::string outer : {"ring", "tree", "one-shot", "two-shot", "star",
+                                    "recursive-doubling", "halving-doubling", "pat"})
+      expected.insert("hierarchical:" + inner + "+" + outer);
+  std::set<std::string> found;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.name.find(':') == std::string_view::npos) continue;
+    CHECK(found.insert(std::string(algorithm.name)).second);
+    const std::string_view outer = algorithm.name.substr(algorithm.name.find('+') + 1);
+    for (const auto collective : {kAllReduce, kAllGather, base::Collective::reduce_scatter})
+      CHECK(algorithm.supports(collective) == algorithm_named(outer)->supports(collective));
+    CHECK(!algorithm.supports(base::Collective::broadcast));
+  }
+  CHECK(found == expected);
 }
 
 TEST_CASE("hierarchical: a lane among many hosts is short") {

@@ -41,16 +41,20 @@ void run(const tools::SimOptions& options) {
     tools::sim_scaling(machine, options, print);
     return;
   }
+  const auto schedule = tools::sim_schedule(machine, options);
   std::vector<tools::SimRow> rows;
   simulator::Trace trace;
   const auto sizes = tools::sim_sizes(options);
   for (const std::size_t bytes : sizes) {
     const bool traced = !options.trace.empty() && bytes == sizes.back();
-    rows.push_back(
-        tools::sim_row(machine, options, options.adapters, bytes, traced ? &trace : nullptr));
+    simulator::Trace* const into = traced ? &trace : nullptr;
+    rows.push_back(schedule ? tools::sim_row(machine, options, *schedule, bytes, into)
+                            : tools::sim_row(machine, options, options.adapters, bytes, into));
     if (options.json) continue;
     // The first row refuses what cannot be simulated, so that the head waits for it.
-    if (rows.size() == 1) print(tools::sim_preamble(machine, options) + tools::sim_header());
+    if (rows.size() == 1)
+      print(tools::sim_preamble(machine, options, rows.front().chosen.shape.ranks) +
+            tools::sim_header());
     print(tools::sim_row_text(rows.back()));
   }
   if (!options.trace.empty()) write_trace(options.trace, trace, machine);
@@ -72,9 +76,14 @@ void add_flags(CLI::App& app, tools::SimOptions& options) {
       app.add_option("--adapters", options.adapters,
                      "adapters that the job is given on each host (all); 0: the host network")
           ->check(CLI::Range(0, 1024));
-  app.add_option("--algorithm", options.algorithm, "instead of the software's choice");
-  app.add_option("--channels", options.channels, "instead of the software's choice")
-      ->check(CLI::Range(1, 1024));
+  auto* algorithm =
+      app.add_option("--algorithm", options.algorithm, "instead of the software's choice");
+  auto* channels =
+      app.add_option("--channels", options.channels, "instead of the software's choice")
+          ->check(CLI::Range(1, 1024));
+  auto* schedule = app.add_option("--schedule", options.schedule,
+                                  "run the schedule of this file, as HEDDLE_SCHEDULE does; of "
+                                  "fewer ranks, on the machine's first");
   app.add_option("-b,--minbytes", options.min_bytes, "smallest size (8)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(tools::kLeastBytes, tools::kMostBytes));
@@ -94,6 +103,7 @@ void add_flags(CLI::App& app, tools::SimOptions& options) {
       "print ring, tree and hierarchical at the largest size, from one host to 16384 ranks");
   compare->excludes(json, trace, adapters, scaling);
   scaling->excludes(json, trace, hosts);
+  schedule->excludes(algorithm, channels, compare, scaling);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "collectives/schedule_json.hpp"
 #include "tuner/machine_file.hpp"
 
 namespace heddle::tools {
@@ -54,7 +55,45 @@ void check_moves(const simulator::Chosen& chosen) {
              kMostMovesOfRound);
 }
 
+constexpr std::size_t kElement = 4;  // float
+
+// As the benchmarks: blocks of one of several are multiples of 16 bytes.
+SimRow sized_row(base::Collective collective, int ranks, std::size_t bytes) {
+  const auto blocks = static_cast<std::size_t>(
+      std::max(base::input_blocks(collective, ranks), base::output_blocks(collective, ranks)));
+  SimRow row{};
+  row.count = bytes / kElement;
+  if (blocks > 1) row.count = row.count / blocks / 4 * 4;
+  row.bytes = row.count * blocks * kElement;
+  return row;
+}
+
+void run(const simulator::Job& job, simulator::Trace* trace, SimRow& row) {
+  row.result = simulator::simulate(job, trace);
+  row.seconds = row.result.seconds;
+  if (row.seconds > 0) row.algbw = static_cast<double>(row.bytes) / row.seconds * 1e-9;
+  row.busbw = row.algbw * bus_factor(row.chosen.shape.collective, job.ranks);
+}
+
 }  // namespace
+
+std::optional<collectives::Schedule> sim_schedule(const topology::Machine& machine,
+                                                  const SimOptions& options) {
+  if (options.schedule.empty()) return std::nullopt;
+  auto schedule = collectives::load_schedule(options.schedule, machine.software.slots);
+  const auto collective = sim_collective(options);
+  if (schedule.shape.collective != collective)
+    base::fail(heddleInvalidArgument, "--schedule {}: is for {}, and {} is asked for",
+               options.schedule, base::name_of(schedule.shape.collective),
+               base::name_of(collective));
+  if (schedule.shape.ranks > machine.ranks())
+    base::fail(heddleInvalidArgument,
+               "--schedule {}: is for {} ranks; {} of {} ranks has {}: take more --hosts",
+               options.schedule, schedule.shape.ranks,
+               base::counted(static_cast<std::size_t>(machine.hosts), "host"),
+               machine.ranks_per_host, machine.ranks());
+  return schedule;
+}
 
 double bus_factor(base::Collective collective, int ranks) {
   const double part = 1.0 * (ranks - 1) / ranks;
@@ -69,29 +108,43 @@ double bus_factor(base::Collective collective, int ranks) {
 SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int adapters,
                std::size_t bytes, simulator::Trace* trace) {
   const auto collective = sim_collective(options);
-  constexpr std::size_t kElement = 4;  // float
   const int ranks = machine.ranks();
-  SimRow row;
+  SimRow row = sized_row(collective, ranks, bytes);
   row.chosen = simulator::choose(machine, {.collective = collective,
                                            .bytes = bytes,
                                            .ranks = ranks,
                                            .algorithm = options.algorithm,
                                            .channels = options.channels});
   check_moves(row.chosen);
-  const auto blocks = static_cast<std::size_t>(
-      std::max(base::input_blocks(collective, ranks), base::output_blocks(collective, ranks)));
-  // As the benchmarks: blocks of one of several are multiples of 16 bytes.
-  row.count = bytes / kElement;
-  if (blocks > 1) row.count = row.count / blocks / 4 * 4;
-  row.bytes = row.count * blocks * kElement;
+  row.by = row.chosen.algorithm->name;
   simulator::Job job =
       simulator::job_of(machine, *row.chosen.algorithm, row.chosen.shape, row.count, kElement);
   job.adapters = adapters;
   job.protocol = row.chosen.protocol;
-  row.result = simulator::simulate(job, trace);
-  row.seconds = row.result.seconds;
-  if (row.seconds > 0) row.algbw = static_cast<double>(row.bytes) / row.seconds * 1e-9;
-  row.busbw = row.algbw * bus_factor(collective, ranks);
+  run(job, trace, row);
+  return row;
+}
+
+SimRow sim_row(const topology::Machine& machine, const SimOptions& options,
+               const collectives::Schedule& schedule, std::size_t bytes, simulator::Trace* trace) {
+  SimRow row = sized_row(schedule.shape.collective, schedule.shape.ranks, bytes);
+  row.chosen.shape = schedule.shape;
+  row.chosen.why = "proved; no algorithm of the library";
+  row.by = options.schedule;
+  const simulator::Job job{.machine = machine,
+                           .adapters = options.adapters,
+                           .ranks = schedule.shape.ranks,
+                           .channels = schedule.shape.channels,
+                           .pieces = schedule.pieces,
+                           .parts = schedule.parts,
+                           .lanes =
+                               [&schedule](int rank, int channel) {
+                                 return schedule.lanes[static_cast<std::size_t>(rank)]
+                                                      [static_cast<std::size_t>(channel)];
+                               },
+                           .count = row.count,
+                           .element_bytes = kElement};
+  run(job, trace, row);
   return row;
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/types.hpp"
-#include "collectives/schedule.hpp"
+#include "collectives/verify.hpp"
 #include "simulator/choose.hpp"
 #include "simulator/engine.hpp"
 #include "topology/machine.hpp"
@@ -26,6 +27,7 @@ struct SimOptions {
   int hosts = 0;      // 0: the machine file's
   int adapters = -1;  // -1: the machine file's
   std::string algorithm;
+  std::string schedule;  // a file that replaces every choice
   int channels = 0;
   std::size_t min_bytes = 8, max_bytes = std::size_t{1} << 30;
   int factor = 2;
@@ -39,18 +41,27 @@ struct SimRow {
   double seconds = 0;
   double algbw = 0, busbw = 0;  // GB/s
   simulator::Chosen chosen;
+  std::string by;  // the algorithm's name, or the schedule's file
   simulator::Result result;
 };
 
 base::Collective sim_collective(const SimOptions& options);
 // Fails with heddleInvalidArgument for more than kMostRanks.
 topology::Machine sim_machine(const SimOptions& options);
+// The schedule that the options name, proved with the machine's slots. Fails as load_schedule does,
+// and with heddleInvalidArgument for another collective or more ranks than the machine has.
+std::optional<collectives::Schedule> sim_schedule(const topology::Machine& machine,
+                                                  const SimOptions& options);
 // nccl-tests' factor from algorithm to bus bandwidth.
 double bus_factor(base::Collective collective, int ranks);
 
 // Fails as choose() and simulate() do, and for more than kMostMovesOfRound.
 SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int adapters,
                std::size_t bytes, simulator::Trace* trace = nullptr);
+// The same of a schedule on its own ranks, the machine's first ones.
+SimRow sim_row(const topology::Machine& machine, const SimOptions& options,
+               const collectives::Schedule& schedule, std::size_t bytes,
+               simulator::Trace* trace = nullptr);
 // Fails with heddleInvalidArgument when the smallest size is larger than the largest.
 std::vector<std::size_t> sim_sizes(const SimOptions& options);
 double mean_busbw(const std::vector<SimRow>& rows);

@@ -24,6 +24,13 @@ std::string number(double value, int width) {
   return fmt::format("{:{}.1e}", value, width);
 }
 
+// Whose times these are: a schedule may be for fewer ranks than there are.
+std::string ranks_text(const topology::Machine& machine, int ranks) {
+  const std::string all = fmt::format("{} x {}", counted(machine.hosts, "host"),
+                                      counted(machine.ranks_per_host, "rank"));
+  return ranks == machine.ranks() ? all : fmt::format("the first {} of {}", ranks, all);
+}
+
 std::string network_text(const topology::Machine& machine, int adapters) {
   if (machine.hosts == 1) return "one host: no network";
   const topology::AdapterModel network = topology::network_of(machine, adapters);
@@ -61,16 +68,15 @@ std::string percent(double simulated, double measured) {
 
 }  // namespace
 
-std::string sim_preamble(const topology::Machine& machine, const SimOptions& options) {
+std::string sim_preamble(const topology::Machine& machine, const SimOptions& options, int ranks) {
   return fmt::format(
       "# heddle-sim version {}.{}.{}: SIMULATED, nothing here was measured\n"
-      "# Collective: {}, machine {}: {} x {}, {}\n"
+      "# Collective: {}, machine {}: {}, {}\n"
       "# Software modelled: {}; {} slots of {} bytes a pipe\n"
       "# In-place is simulated as out-of-place; nothing is computed, so #wrong is N/A\n#\n",
       HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH, base::name_of(sim_collective(options)),
-      machine.name, counted(machine.hosts, "host"), counted(machine.ranks_per_host, "rank"),
-      network_text(machine, options.adapters), machine.software.name, machine.software.slots,
-      machine.software.slot_bytes);
+      machine.name, ranks_text(machine, ranks), network_text(machine, options.adapters),
+      machine.software.name, machine.software.slots, machine.software.slot_bytes);
 }
 
 std::string sim_header() {
@@ -101,7 +107,7 @@ std::string sim_footer(const SimOptions& options, const std::vector<SimRow>& row
   std::set<std::string> told;
   for (const SimRow& row : rows)
     if (told.insert(row.chosen.why).second)
-      text += fmt::format("# from {} B: {} on {} ({})\n", row.bytes, row.chosen.algorithm->name,
+      text += fmt::format("# from {} B: {} on {} ({})\n", row.bytes, row.by,
                           counted(row.chosen.shape.channels, "channel"), row.chosen.why);
   return text +
          fmt::format("#\n# Simulation of {} concluded\n", base::name_of(sim_collective(options)));
@@ -114,7 +120,7 @@ std::string sim_json(const topology::Machine& machine, const SimOptions& options
                                  {"collective", base::name_of(sim_collective(options))},
                                  {"machine", machine.name},
                                  {"hosts", machine.hosts},
-                                 {"ranks", machine.ranks()},
+                                 {"ranks", rows.front().chosen.shape.ranks},
                                  {"network", network_text(machine, options.adapters)},
                                  {"results", nlohmann::ordered_json::array()}};
   for (const SimRow& row : rows)
@@ -124,7 +130,7 @@ std::string sim_json(const topology::Machine& machine, const SimOptions& options
                                {"time", row.seconds * 1e6},
                                {"alg_bw", row.algbw},
                                {"bus_bw", row.busbw},
-                               {"algorithm", row.chosen.algorithm->name},
+                               {"algorithm", row.by},
                                {"channels", row.chosen.shape.channels},
                                {"protocol", row.chosen.protocol.name},
                                {"events", row.result.events},
@@ -141,10 +147,20 @@ std::string sim_compare(const topology::Machine& machine, const SimOptions& opti
       "# adapters  simulated avg  simulated max  published avg  published max  avg off  max off\n",
       base::name_of(sim_collective(options)), counted(machine.hosts, "host"), machine.name,
       options.min_bytes, options.max_bytes);
-  const std::set<int, std::greater<>> counts = {std::min(machine.adapters.count, 4),
-                                                std::min(machine.adapters.count, 1), 0};
-  for (const int adapters : counts) {
-    if (adapters == 0 && machine.host_network.count == 0) continue;
+  std::set<int> shown;
+  for (const int asked : {4, 1, 0}) {
+    const int adapters = std::min(asked, machine.adapters.count);
+    if (adapters < asked)
+      text += fmt::format("# {}: skipped; a host of {} has {}\n", counted(asked, "adapter"),
+                          machine.name, machine.adapters.count);
+    if (adapters == 0 && machine.host_network.count == 0) {
+      if (asked == 0)
+        text +=
+            fmt::format("# 0 adapters: skipped; the machine file of {} has no \"host_network\"\n",
+                        machine.name);
+      continue;
+    }
+    if (!shown.insert(adapters).second) continue;
     std::vector<SimRow> rows;
     for (const std::size_t bytes : sim_sizes(options))
       rows.push_back(sim_row(machine, options, adapters, bytes));

@@ -14,6 +14,14 @@ MACHINE = """{"name": "loom", "ranks_per_host": 2, "inner": {"bandwidth_gb_per_s
 "rank": {"copy_bandwidth_gb_per_s": 10, "reduce_bandwidth_gb_per_s": 10},
 "software": {"choices": [{"algorithm": "ring"}]}}
 """
+# One-shot between two ranks.
+SCHEDULE = """{"heddle_schedule": 1, "collective": "all-reduce", "ranks": 2, "channels": 1,
+"pieces": 1, "lanes": [
+[[{"piece": 0, "from": ["input 0"], "to": ["peer 1"]},
+  {"piece": 0, "from": ["input 0", "peer 1"], "to": ["output 0"], "completes": true}]],
+[[{"piece": 0, "from": ["input 0"], "to": ["peer 0"]},
+  {"piece": 0, "from": ["peer 0", "input 0"], "to": ["output 0"], "completes": true}]]]}
+"""
 failures = []
 
 
@@ -50,6 +58,51 @@ def summary():
     expect("nothing published of other sizes", all(row[3:] == ["-"] * 4 for row in found))
     one = run(*P4D, "--compare", *SMALL, "--channels", "1", "--algorithm", "halving_doubling")
     expect("algorithms by either spelling", one.returncode == 0)
+
+
+def skipped():
+    """What --compare has no row for, it says why."""
+    p3 = run("all-reduce", "--machine", "p3.8xlarge", "--hosts", "2", "--compare", *SMALL)
+    expect("one row of p3.8xlarge", [row[0] for row in rows(p3.stdout)] == ["1"])
+    expect("not 4 adapters", "# 4 adapters: skipped; a host of p3.8xlarge has 1\n" in p3.stdout)
+    expect("not 0 adapters",
+           '# 0 adapters: skipped; the machine file of p3.8xlarge has no "host_network"\n'
+           in p3.stdout)
+    expect("nothing is skipped of p4d", "skipped" not in run(*P4D, "--compare", *SMALL).stdout)
+
+
+def schedules(folder):
+    """A file's schedule takes what the algorithm takes whose lanes it has."""
+    loom, mine = folder / "loom.json", folder / "mine.json"
+    loom.write_text(MACHINE)
+    mine.write_text(SCHEDULE)
+    machine = ("all-reduce", "--machine", str(loom))
+    own = run(*machine, *SMALL, "--schedule", str(mine))
+    expect(f"a schedule runs: {own.stderr}", own.returncode == 0 and len(rows(own.stdout)) == 18)
+    known = run(*machine, *SMALL, "--algorithm", "one-shot")
+    expect("as one-shot", rows(own.stdout) == rows(known.stdout))
+    expect("and not as a ring", rows(own.stdout) != rows(run(*machine, *SMALL).stdout))
+    expect("the footer names the file", f"{mine} on 1 channel" in own.stdout)
+    few = run(*P4D, *SMALL, "--schedule", str(mine))
+    expect("fewer ranks than there are", "the first 2 of 2 hosts x 8 ranks" in few.stdout)
+    data = json.loads(run(*P4D, *SMALL, "--schedule", str(mine), "--json").stdout)
+    expect("JSON says how many", data["ranks"] == 2)
+    expect("and what ran", data["results"][0]["algorithm"] == str(mine))
+    many = folder / "many.json"
+    many.write_text(SCHEDULE.replace('"peer 1"', '"peer 7"'))
+    wrong_cases = {
+        ("all-gather", *machine[1:], "--schedule", str(mine)): "is for all-reduce, and all-gather",
+        (*machine, "--schedule", str(many)): "peer 7",
+        (*machine, "--schedule", str(folder / "none.json")): "none.json",
+        (*machine, "--schedule", str(mine), "--algorithm", "ring"): "excludes",
+        (*machine, "--schedule", str(mine), "--scaling"): "excludes",
+    }
+    loom.write_text(MACHINE.replace('"ranks_per_host": 2', '"ranks_per_host": 1'))
+    wrong_cases[(*machine, "--schedule", str(mine))] = "is for 2 ranks; 1 host of 1 ranks has 1"
+    for arguments, told in wrong_cases.items():
+        result = run(*arguments)
+        expect(f"{arguments} fails and says {told}: {result.stderr}",
+               result.returncode != 0 and told in result.stderr and result.stdout == "")
 
 
 def machine_readable(folder):
@@ -136,6 +189,8 @@ def wrong(folder):
 with tempfile.TemporaryDirectory() as name:
     table()
     summary()
+    skipped()
+    schedules(pathlib.Path(name))
     machine_readable(pathlib.Path(name))
     other_collectives()
     scaling()

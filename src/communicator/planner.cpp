@@ -1,5 +1,7 @@
 #include "communicator/planner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -101,6 +103,12 @@ tuner::Pick Planner::pick(const Call& call, std::size_t bytes) {
   return tuner_.pick(request);
 }
 
+// The same for every operation, but told with each: it decides how its short messages go.
+std::string Planner::eager_text() const {
+  if (options_.local) return "";
+  return fmt::format(", eager up to {}", settings_.eager_bytes);
+}
+
 Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
   if (files_.schedule && why_not_scheduled(call).empty()) return run_schedule(call);
   const tuner::Pick choice = pick(call, bytes);
@@ -115,10 +123,10 @@ Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
         known->plan.slot_bytes() == choice.chunk_bytes)
       return *known;
   if (options_.rank == 0)
-    base::log_info("{} of {} bytes among {} ranks: {} on {} in chunks up to {} bytes ({})",
+    base::log_info("{} of {} bytes among {} ranks: {} on {} in chunks up to {} bytes{} ({})",
                    base::name_of(call.collective), bytes, options_.ranks, choice.algorithm->name,
                    base::counted(static_cast<std::size_t>(choice.channels), "channel"),
-                   choice.chunk_bytes, choice.why);
+                   choice.chunk_bytes, eager_text(), choice.why);
   return make(std::string(choice.algorithm->name),
               executor::program_of(*choice.algorithm, shape, options_.rank), choice.chunk_bytes);
 }

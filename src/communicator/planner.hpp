@@ -70,6 +70,7 @@ class Planner {
   Prepared& run_schedule(const Call& call);
   tuner::Pick pick(const Call& call, std::size_t bytes);
   Prepared& make(std::string by, const executor::Program& program, std::size_t chunk_bytes);
+  std::string eager_text() const;
   void prepare_transfers(const Call& call);
   Prepared& find_or_make(const Call& call, std::size_t bytes);
 

@@ -27,6 +27,16 @@ class TuningFile {
   TemporaryFile file_;
 };
 
+std::string log_of_an_all_reduce(const std::string& settings) {
+  return log_of_ranks(
+      2,
+      [](Communicator& communicator, int) {
+        std::vector<int> values(10);
+        communicator.all_reduce(values, Op::sum);
+      },
+      settings);
+}
+
 // What rank 0 is told when the other rank's settings have `other` as well.
 std::string told(const TuningFile& file, const std::string& own, const std::string& other) {
   const auto barrier = [](Communicator& communicator, int) { communicator.barrier(); };
@@ -58,6 +68,16 @@ TEST_CASE("a file's eager threshold is at most what the setting may be") {
 TEST_CASE("a file without a threshold leaves the default") {
   const TuningFile file(R"("count": 1, "bandwidth_gb_per_s": 1)");
   CHECK(told(file, "", "HEDDLE_EAGER_BYTES=8192") == "");
+}
+
+TEST_CASE("the log names the eager threshold with an operation between hosts, and only there") {
+  const TuningFile file(R"("count": 1, "bandwidth_gb_per_s": 1, "eager_bytes": 2048)");
+  const std::string settings = file.setting() + "HEDDLE_ALGO=ring ";
+  CHECK_THAT(log_of_an_all_reduce(settings), Contains("bytes, eager up to 2048 (ring was asked"));
+  CHECK_THAT(log_of_an_all_reduce(settings + "HEDDLE_EAGER_BYTES=4096"),
+             Contains("bytes, eager up to 4096 (ring was asked"));
+  CHECK_THAT(log_of_an_all_reduce("HEDDLE_ALGO=ring"),
+             Contains("bytes (ring was asked for") && !Contains("eager"));
 }
 
 TEST_CASE("a schedule that does not fit a call is said to be passed over, once") {

@@ -33,6 +33,40 @@ def tune(*arguments, budget="3"):
     return run([TUNE, "-b", "1K", "-e", "64K", "-f", "64", "--budget", budget, *arguments])
 
 
+def on_two_hosts(*command):
+    """Under mpirun, one rank on each of two hosts that both are this one, joined by tcp."""
+    apart = []
+    for host in ("warp", "weft"):
+        apart += ["-n", "1", "env", f"HEDDLE_HOSTID={host}", "HEDDLE_PROVIDER=tcp", *command, ":"]
+    return ["mpirun", "--oversubscribe", *apart[:-1]]
+
+
+def two_hosts(path):
+    """What is between hosts is measured, said where from, and used by jobs of such hosts."""
+    text = run(on_two_hosts(TUNE, "-b", "1K", "-e", "64K", "-f", "64", "--budget", "3", "-o", path,
+                            "--collectives", "all-reduce", "--name", "loom"))
+    says(text, "# heddle-tune: 2 ranks on 2 hosts")
+    with open(path) as file:
+        machine = json.load(file)
+    assert machine["hosts"] == 2 and machine["ranks_per_host"] == 1, machine
+    adapters = machine["adapters"]
+    for field in ("count", "bandwidth_gb_per_s", "latency_us", "post_us", "rendezvous_us",
+                  "eager_bytes"):
+        says(adapters[field]["origin"], "measured by heddle-tune on ")
+        assert adapters[field]["value"] >= 0, adapters
+    assert adapters["bandwidth_gb_per_s"]["value"] > 0 and adapters["count"]["value"] > 0, adapters
+    rows = machine["software"]["tuned"]
+    assert rows and {(row["collective"], row["hosts"], row["ranks"]) for row in rows} == {
+        ("all-reduce", 2, 2)}, rows
+    job = [PERF, "-b", "1K", "-e", "1K", "-n", "2"]
+    tuned = [f"HEDDLE_TUNING_FILE={path}", "HEDDLE_LOG=info"]
+    used = run(on_two_hosts(*tuned, *job))
+    says(used, f"all-reduce of 1024 bytes among 2 ranks: {rows[0]['algorithm']['value']} on ")
+    says(used, f"eager up to {adapters['eager_bytes']['value']} (measured best on loom)")
+    # On one host nothing was measured: there the model decides.
+    says(perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info"), "the model of loom says")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path, other = os.path.join(folder, "machine.json"), os.path.join(folder, "other.json")
@@ -108,12 +142,13 @@ def main():
         says(perf(3, HEDDLE_TUNING_FILE=wrong), "not JSON")
         says(perf(3, HEDDLE_TUNING_FILE=os.path.join(folder, "none.json")), "none.json")
 
-        # What there is no time for is told.
+        # What there is no time for is told, and what a command line has wrong.
         says(tune("-g", "2", "--collectives", "all_reduce", budget="0.1"),
              "there was no time")
 
-        # So are command lines.
         says(run([TUNE, "--collectives", "all-redcue"], 6), "allowed: all-reduce")
+
+        two_hosts(os.path.join(folder, "hosts.json"))
 
 
 main()

@@ -30,6 +30,12 @@ struct Costs {
 
 double inverse(double rate) { return rate > 0 ? 1 / rate : 0; }
 
+// What a lone message between hosts goes at.
+double pipe_bandwidth(const AdapterModel& network) {
+  const double all = network.bandwidth * std::max(network.count, 1);
+  return network.stream_bandwidth > 0 ? std::min(network.stream_bandwidth, all) : all;
+}
+
 Costs fixed_costs(const Machine& machine, const AdapterModel& network) {
   return {machine.rank.move_time,
           0,
@@ -47,7 +53,7 @@ Costs byte_costs(const Machine& machine, const AdapterModel& network) {
           0,
           inverse(machine.inner.bandwidth),
           0,
-          inverse(network.bandwidth * std::max(network.count, 1))};
+          inverse(pipe_bandwidth(network))};
 }
 
 // What a rank's moves do in one round.
@@ -229,10 +235,43 @@ void set_loads(RoundPrice& round, const std::vector<Load>& loads, const Shape& s
     const double busiest = std::max(host.outer_out, host.outer_in);
     const auto engines =
         static_cast<double>(std::max(network.count, 1) * std::max(network.send_engines, 1));
-    round.adapters.per_byte = std::max(round.adapters.per_byte, busiest * byte.outer_way);
+    round.adapters.per_byte = std::max(
+        round.adapters.per_byte, busiest * inverse(network.bandwidth * std::max(network.count, 1)));
     round.adapters.fixed =
         std::max(round.adapters.fixed, host.outer_messages * network.message_time / engines);
   }
+}
+
+// The chunks that a rank sends to each rank of another host, the most of all pipes.
+double most_on_a_pipe(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine) {
+  double most = 0;
+  std::unordered_map<int, double> to;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    to.clear();
+    for (const Move& move : lanes[static_cast<std::size_t>(rank)])
+      for (const End& end : move.destinations)
+        if (end.where == End::Where::peer && !same_host(shape, rank, end.index, machine))
+          most = std::max(most, to[end.index] += 1);
+  }
+  return most;
+}
+
+// What the path has more when messages between hosts ask first.
+double asking(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine,
+              const AdapterModel& network, double path) {
+  if (network.rendezvous_time <= 0 || network.eager_bytes == topology::kAnyBytes) return 0;
+  Costs costs = fixed_costs(machine, network);
+  costs.outer_way += network.rendezvous_time;
+  return Walk(lanes, shape, machine, costs).run() - path;
+}
+
+double chunks_per_message(const std::vector<Load>& loads) {
+  double chunks = 0, messages = 0;
+  for (const Load& load : loads) {
+    chunks += load.outer_out;
+    messages += load.outer_messages;
+  }
+  return messages > 0 ? chunks / messages : 1;
 }
 
 RoundPrice walk_lanes(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine,
@@ -241,7 +280,14 @@ RoundPrice walk_lanes(const std::vector<Lane>& lanes, const Shape& shape, const 
   const Costs fixed = fixed_costs(machine, network);
   const Costs byte = byte_costs(machine, network);
   round.path = {Walk(lanes, shape, machine, fixed).run(), Walk(lanes, shape, machine, byte).run()};
-  set_loads(round, loads_of(lanes, shape, machine), shape, machine, network);
+  const std::vector<Load> loads = loads_of(lanes, shape, machine);
+  set_loads(round, loads, shape, machine, network);
+  if (network.stream_bandwidth > 0)
+    round.stream.per_byte =
+        most_on_a_pipe(lanes, shape, machine) * inverse(network.stream_bandwidth);
+  round.asking = asking(lanes, shape, machine, network, round.path.fixed);
+  round.chunks_per_message = chunks_per_message(loads);
+  round.eager_bytes = network.eager_bytes;
   return round;
 }
 
@@ -263,6 +309,7 @@ RoundPrice walk_all(const collectives::Algorithm& algorithm, Shape shape, const 
   round.rank_of_one = one.rank.fixed;
   round.host_of_one = one.host.fixed;
   round.adapters_of_one = one.adapters.fixed;
+  round.asking_of_one = one.asking;
   return round;
 }
 
@@ -293,17 +340,20 @@ RoundPrice price_round(const collectives::Algorithm& algorithm, const Shape& sha
   const RoundPrice whole = walk_all(algorithm, smaller, machine, network);
   const double steps = static_cast<double>(shape.ranks - smaller.ranks) /
                        static_cast<double>(smaller.ranks - half_units * unit);
-  return {beyond(half.path, whole.path, steps),
-          beyond(half.rank, whole.rank, steps),
-          beyond(half.inner, whole.inner, steps),
-          beyond(half.host, whole.host, steps),
-          beyond(half.adapters, whole.adapters, steps),
-          beyond(half.path_of_one, whole.path_of_one, steps),
-          beyond(half.rank_of_one, whole.rank_of_one, steps),
-          beyond(half.host_of_one, whole.host_of_one, steps),
-          beyond(half.adapters_of_one, whole.adapters_of_one, steps),
-          algorithm.pieces(one),
-          algorithm.parts(one)};
+  RoundPrice round = whole;  // pieces and parts may grow with the ranks, and are set below
+  const auto go_on = [&](auto member) {
+    round.*member = beyond(half.*member, whole.*member, steps);
+  };
+  for (const auto line : {&RoundPrice::path, &RoundPrice::rank, &RoundPrice::inner,
+                          &RoundPrice::host, &RoundPrice::adapters, &RoundPrice::stream})
+    go_on(line);
+  for (const auto fixed :
+       {&RoundPrice::path_of_one, &RoundPrice::rank_of_one, &RoundPrice::host_of_one,
+        &RoundPrice::adapters_of_one, &RoundPrice::asking, &RoundPrice::asking_of_one})
+    go_on(fixed);
+  round.pieces = algorithm.pieces(one);
+  round.parts = algorithm.parts(one);
+  return round;
 }
 
 double price(const RoundPrice& round, const Cut& cut, const Machine& machine) {
@@ -325,10 +375,14 @@ double price(const RoundPrice& round, const Cut& cut, const Machine& machine) {
   };
   // Channels go on side by side, but those of a rank share its processor and its links.
   const auto all = static_cast<double>(filled);
+  const double in_one = std::min(all, in_channel);
   const double busiest =
       std::max({at(round.rank, round.rank_of_one, all), at(round.host, round.host_of_one, all),
-                at(round.inner, 0, all), at(round.adapters, round.adapters_of_one, all)});
-  const double path = at(round.path, round.path_of_one, std::min(all, in_channel));
+                at(round.inner, 0, all), at(round.adapters, round.adapters_of_one, all),
+                at(round.stream, 0, in_one)});  // each channel has pipes of its own
+  double path = at(round.path, round.path_of_one, in_one);
+  if (chunk * round.chunks_per_message > static_cast<double>(round.eager_bytes))
+    path += at({round.asking, 0}, round.asking_of_one, in_one);
   const double first = std::max(path, busiest);
   return machine.software.start_time + first + static_cast<double>(rounds.rounds - 1) * busiest;
 }

@@ -23,8 +23,13 @@ struct RoundPrice {
   Line inner;     // of the busiest port, or of the memory bus of the busiest host
   Line host;      // the moves of the busiest host's ranks over its cores
   Line adapters;  // of the busiest host
+  Line stream;    // of the busiest pipe between hosts, where pipes have a bandwidth of their own
   // The fixed parts of a message so short that only one piece of the round has anything.
   double path_of_one = 0, rank_of_one = 0, host_of_one = 0, adapters_of_one = 0;
+  // What the paths have more when every message between hosts asks its receiver first.
+  double asking = 0, asking_of_one = 0;
+  double chunks_per_message = 1;                  // between hosts, on average
+  std::size_t eager_bytes = topology::kAnyBytes;  // the largest message that does not ask
   int pieces = 1;
   int parts = 1;
 };

@@ -67,6 +67,46 @@ TEST_CASE("ranks that share cores take their turns") {
   CHECK(seconds("ring", {kAllReduce, 8, 1}, machine, 1 << 28) == Approx(4 * alone).epsilon(0.1));
 }
 
+TEST_CASE("messages above the eager threshold ask first, in every step of the path") {
+  topology::Machine machine = plain_machine(4, 1);
+  const Shape shape{kAllReduce, 4, 1, 0, 1};
+  const double eager = seconds("star", shape, machine, 4096);
+  machine.adapters.eager_bytes = 4096;
+  machine.adapters.rendezvous_time = 1e-3;
+  CHECK(seconds("star", shape, machine, 4096) == eager);
+  // To the root, and back.
+  CHECK(seconds("star", shape, machine, 4160) == Approx(2 * (1e-3 + 10e-6 + 4160 / 1e8)));
+  CHECK(seconds("ring", shape, machine, 4 * 4160) ==
+        Approx(6e-3).margin(6 * (10e-6 + 4160 / 1e8) * 1.1));
+  // Nothing between hosts asks.
+  CHECK(seconds("star", {kAllReduce, 4, 1, 0, 4}, machine, 1 << 20) < 1e-2);
+}
+
+TEST_CASE("packed chunks ask as the message that they are") {
+  topology::Machine machine = plain_machine(8, 1);
+  const Shape shape{base::Collective::all_to_all, 8, 1, 0, 1};
+  machine.adapters.rendezvous_time = 1e-3;
+  // Bruck's messages have up to four of the eight blocks.
+  machine.adapters.eager_bytes = 2 * 1024;
+  CHECK(seconds("bruck", shape, machine, 1024) > 3e-3);
+  CHECK(seconds("pairwise", shape, machine, 1024) < 1e-3);
+}
+
+TEST_CASE("a pipe is no faster than its stream, and channels have one each") {
+  constexpr std::size_t bytes = std::size_t{1} << 26;
+  topology::Machine machine = plain_machine(2, 1);
+  const Shape shape{kAllReduce, 2, 1, 0, 1};
+  const auto expected = static_cast<double>(bytes);
+  CHECK(seconds("ring", shape, machine, bytes) == Approx(expected / 1e8).epsilon(0.1));
+  machine.adapters.stream_bandwidth = 2e7;
+  CHECK(seconds("ring", shape, machine, bytes) == Approx(expected / 2e7).epsilon(0.1));
+  CHECK(seconds("ring", shape, machine, bytes, 2) == Approx(expected / 4e7).epsilon(0.1));
+  CHECK(seconds("ring", shape, machine, bytes, 8) == Approx(expected / 1e8).epsilon(0.1));
+  // Faster than all adapters together is no faster than they are.
+  machine.adapters.stream_bandwidth = 1e9;
+  CHECK(seconds("ring", shape, machine, bytes) == Approx(expected / 1e8).epsilon(0.1));
+}
+
 TEST_CASE("every algorithm has a price that grows with the bytes") {
   int priced = 0;
   for (const auto& algorithm : collectives::algorithms())

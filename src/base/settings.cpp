@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/host_port.hpp"
 #include "base/text.hpp"
 
 namespace heddle::base {
@@ -100,7 +101,7 @@ const SettingRow kTable[] = {
      [](const Settings& s) { return fmt::format("{:g}", s.rail_timeout); }},
     {"HEDDLE_HOSTID", "any text without spaces",
      "Identity of this host: ranks with the same text share memory. Empty: found by itself.",
-     [](Settings& s, std::string_view text) { return s.host_id = text, true; },
+     [](Settings& s, std::string_view text) { return s.host_id = text, !has_space(text); },
      [](const Settings& s) { return s.host_id; }},
     {"HEDDLE_ALGO", "auto, or the name of an algorithm of docs/algorithms.md",
      "The algorithm of every collective that it can serve; auto chooses by size.",
@@ -155,14 +156,16 @@ const SettingRow kTable[] = {
      "is chosen gives way while other programs want the core.",
      [](Settings& s, std::string_view text) { return parse_in(text, -1, 1000000, s.spin); },
      [](const Settings& s) { return std::to_string(s.spin); }},
-    {"HEDDLE_ROOT", "host:port",
+    {"HEDDLE_ROOT", kHostPortAllowed,
      "Where rank 0 listens and the others find it when the environment describes the world. "
      "Default: MASTER_ADDR and MASTER_PORT + 1.",
-     [](Settings& s, std::string_view text) { return s.root = text, true; },
+     [](Settings& s, std::string_view text) {
+       return s.root = text, parse_host_port(text).has_value();
+     },
      [](const Settings& s) { return s.root; }},
     {"HEDDLE_SECRET", "any text without spaces",
      "Shared secret of the ranks when the environment describes the world.",
-     [](Settings& s, std::string_view text) { return s.secret = text, true; },
+     [](Settings& s, std::string_view text) { return s.secret = text, !has_space(text); },
      [](const Settings& s) { return std::string(s.secret.empty() ? "" : "(set)"); }},
 };
 

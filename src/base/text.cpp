@@ -10,6 +10,8 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+bool has_space(std::string_view text) { return text.find_first_of(" \t\n\v\f\r") != text.npos; }
+
 std::string to_hex(std::string_view bytes) {
   std::string hex;
   for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));

@@ -30,6 +30,9 @@ bool parse_number(std::string_view text, Number& value, int base = 10) {
 // "1 channel", "2 channels".
 std::string counted(std::size_t count, std::string_view what);
 
+// Whether a blank, a tab or another character of white space is in it.
+bool has_space(std::string_view text);
+
 // Lower case.
 std::string to_hex(std::string_view bytes);
 // Nothing when `hex` is no even number of hexadecimal digits.

@@ -50,20 +50,20 @@ int next_from_environment() {
 
 std::shared_ptr<Communicator> meet_at(const LaunchedRank& launched, int index,
                                       const base::Settings& settings) {
-  const auto colon = launched.root.rfind(':');
-  std::size_t port = 0;
-  if (!base::parse_size(launched.root.substr(colon + 1), port) || port + 1 > 65535 ||
-      port + static_cast<std::size_t>(index) > 65535)
-    base::fail(heddleInvalidArgument, "root {}: the port must be 1 to {}", launched.root,
-               65535 - index);
-  port += static_cast<std::size_t>(index);
+  constexpr int kLastPort = 65535;
+  base::HostPort place = *launched.root;
+  if (index > kLastPort - place.port)
+    base::fail(heddleInvalidArgument,
+               "{}: communicator {} of this process would meet at port {}, allowed is up to {}",
+               launched.root_said_by, index + 1, place.port + index, kLastPort);
+  place.port = static_cast<std::uint16_t>(place.port + index);
   RootAddress root;
-  root.addresses = {launched.root.substr(0, colon) + ":" + std::to_string(port)};
+  root.addresses = {base::to_text(place)};
   root.secret = secret_from_text(
       fmt::format("{} {}", settings.secret.empty() ? launched.job : settings.secret, index));
   if (settings.secret.empty())
     base::log_info("HEDDLE_SECRET is not set: ranks prove themselves by the job's name only");
-  if (launched.rank == 0) start_root(root.secret, static_cast<std::uint16_t>(port), settings);
+  if (launched.rank == 0) start_root(root.secret, place.port, settings);
   return std::make_shared<Communicator>(root, launched.rank, launched.ranks, settings);
 }
 
@@ -119,7 +119,7 @@ std::shared_ptr<Communicator> join_by_environment(const base::Settings& settings
   const int index = next_from_environment();
   if (launched.ranks == 1) return std::make_shared<Communicator>(RootAddress{}, 0, 1, settings);
   base::log_info("launcher {}: rank {} of {}", launched.launcher, launched.rank, launched.ranks);
-  if (!launched.root.empty()) return meet_at(launched, index, settings);
+  if (launched.root) return meet_at(launched, index, settings);
   if (launched.one_host) return meet_on_this_host(launched, index, settings);
   base::fail(
       heddleInvalidUsage,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/host_port.hpp"
 #include "base/settings.hpp"
 
 namespace heddle::communicator {
@@ -16,7 +17,9 @@ struct LaunchedRank {
   int ranks = 1;
   bool one_host = false;  // the launcher says that all ranks share this host
   std::string job;        // the same text on all ranks of the job
-  std::string root;       // host:port where rank 0 listens; empty when the launcher does not say
+  // Where rank 0 listens, and the variable with its value that says so; none when nothing does.
+  std::optional<base::HostPort> root;
+  std::string root_said_by;
 };
 
 using GetVariable = std::function<std::optional<std::string>(const char*)>;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/host_port.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -71,16 +72,14 @@ struct FreeAddrinfo {
 using AddrinfoList = std::unique_ptr<addrinfo, FreeAddrinfo>;
 
 AddrinfoList resolve(const std::string& address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos)
-    base::fail(heddleInvalidArgument, "address \"{}\" is not host:port", address);
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
+  const auto place = base::parse_host_port(address);
+  if (!place)
+    base::fail(heddleInvalidArgument, "address {}: allowed is {}", address, base::kHostPortAllowed);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found);
+  const int error =
+      getaddrinfo(place->host.c_str(), std::to_string(place->port).c_str(), &hints, &found);
   return AddrinfoList(error == 0 ? found : nullptr);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/host_port.hpp"
 #include "base/text.hpp"
 
 namespace heddle::communicator {
@@ -44,7 +45,7 @@ RootAddress decode_unique_id(const heddleUniqueId& id) {
   while (!text.empty()) {
     const auto comma = text.find(',');
     const std::string_view address = text.substr(0, comma);
-    if (address.rfind(':') == std::string_view::npos) malformed("an address without a port");
+    if (!base::parse_host_port(address)) malformed("an address that is not host:port");
     root.addresses.emplace_back(address);
     text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
   }

@@ -46,6 +46,23 @@ TEST_CASE("HEDDLE_RAILS is read whether or not anything goes over a fabric") {
     CHECK(error_of({std::string("HEDDLE_RAILS=") + value}).empty());
 }
 
+TEST_CASE("HEDDLE_ROOT is host:port with a port that can be") {
+  for (const char* value :
+       {"host", "host:", ":1", "host:0", "host:65536", "host:1K", "host:+1", "host: 1", "a b:1",
+        "fd00::1:1", "[fd00::1]", "[fd00::1]:", "[host]:1", "[]:1", "[fd00::1:1", "1"})
+    CHECK_THAT(error_of({std::string("HEDDLE_ROOT=") + value}), Contains("from 1 to 65535"));
+  for (const char* value : {"host:1", "10.0.0.1:65535", "[fd00::1]:4000", "[fe80::1%eth0]:1"})
+    CHECK(load({std::string("HEDDLE_ROOT=") + value}).settings.root == value);
+}
+
+TEST_CASE("words have no spaces") {
+  for (const char* name : {"HEDDLE_HOSTID", "HEDDLE_SECRET"}) {
+    for (const char* value : {" ", "a b", "a\tb", "a\n"})
+      CHECK_THAT(error_of({std::string(name) + "=" + value}), Contains("without spaces"));
+    CHECK(error_of({std::string(name) + "=a,b=c"}).empty());
+  }
+}
+
 TEST_CASE("settings-table: every variable and every odd value") {
   const std::vector<std::string> odd = {
       "",     " 4 ", "abc",   "10x", "-1",  "0", "0x10", "8M", "18446744073709551616",

@@ -62,7 +62,8 @@ Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::S
       running_(planner_, pipes_, fabric()),
       spin_(spin_of(settings_, world_)) {
   if (metrics_ != nullptr) metrics_->include(world_.fabric());
-  base::log_info("{} of {} is here; data goes over {}", world_.name_of(rank), ranks, network_);
+  base::log_info("{} of {} is here; data goes over {}{}", world_.name_of(rank), ranks, network_,
+                 fabric() == nullptr ? "; no provider is needed" : "");
 }
 
 Communicator::~Communicator() {

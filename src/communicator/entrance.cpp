@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -18,12 +19,11 @@
 namespace heddle::communicator {
 namespace {
 
+// Once, when it is seen: a communicator's own settings may ask for more log than the unique id's.
 void log_version() {
-  static const bool once = [] {
+  static std::atomic<bool> told{false};
+  if (base::log_level() >= base::LogLevel::info && !told.exchange(true))
     base::log_info("Heddle {}.{}.{}", HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH);
-    return true;
-  }();
-  (void)once;
 }
 
 void warn_once(const std::vector<std::string>& warnings) {

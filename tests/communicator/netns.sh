@@ -2,10 +2,13 @@
 # loopback-name, whole: ranks of two hosts (network namespaces) join and compute without settings.
 # Each host has lo, a docker0 with the same address, its own name on 127.0.0.1, and the good
 # interface made last. Two ranks share the first host, so shared memory and fabric work together.
-# Usage: netns.sh path/to/rank_program. Exits with 77 when it cannot run here.
+# Usage: netns.sh path/to/rank_program [PROVIDER MOST]: over that provider, up to so many elements.
+# Exits with 77 when it cannot run here.
 set -eu
 
 program=$1
+provider=${2:-}
+most=${3:-1048576}
 skip() {
   echo "SKIPPED: $*"
   exit 77
@@ -54,8 +57,9 @@ echo "127.0.0.1 localhost $(hostname)" >"$work/hosts"
 # this command alone.
 rank() {
   ip netns exec "$1" env HEDDLE_LOG=info HEDDLE_TIMEOUT=20 HEDDLE_INIT_TIMEOUT=20 \
-    sh -c 'mount --bind "$1" /etc/hosts && exec "$2" "$3" 3 "$4"' \
-    sh "$work/hosts" "$program" "$2" "$work/id" >"$work/$2.out" 2>"$work/$2.log" &
+    HEDDLE_PROVIDER="${provider:-auto}" \
+    sh -c 'mount --bind "$1" /etc/hosts && exec "$2" "$3" 3 "$4" "$5"' \
+    sh "$work/hosts" "$program" "$2" "$work/id" "$most" >"$work/$2.out" 2>"$work/$2.log" &
 }
 rank "$a" 0
 first=$!
@@ -64,14 +68,18 @@ second=$!
 rank "$b" 2
 third=$!
 bad=0
+# logs RANK PATTERN
+logs() { grep -q "$2" "$work/$1.log" || { echo "rank $1 does not log: $2"; bad=1; }; }
 for pid in $first $second $third; do wait "$pid" || bad=1; done
 for number in 0 1 2; do
   cat "$work/$number.out"
   grep -q "right" "$work/$number.out" || bad=1
-  grep -q "NET/OFI Selected Provider is" "$work/$number.log" || { echo "no provider line"; bad=1; }
-  grep -q "eth0" "$work/$number.log" || { echo "the log does not show eth0"; bad=1; }
+  logs "$number" "Heddle [0-9]"
+  logs "$number" "NET/OFI Selected Provider is ${provider:-.*} (found"
+  logs "$number" "rails: eth0"
 done
-grep -q "ranks meet at 10.77.0.1:" "$work/0.log" || { echo "not met over eth0"; bad=1; }
+logs 0 "all-reduce of 4 bytes among 3 ranks: [a-z]"  # with the algorithm
+logs 0 "ranks meet at 10.77.0.1:"
 if grep -E "172\.17\.|127\.0\.0\." "$work/id" "$work"/?.log; then
   echo "a loopback or docker address was advertised"
   bad=1

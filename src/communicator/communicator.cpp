@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "communicator/agreement.hpp"
 #include "communicator/progress_thread.hpp"
+#include "communicator/root.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -253,6 +254,7 @@ void Communicator::note_blocked() {
   Member* const member = world_.member();
   const bool transfers = current_->call.kind == Call::Kind::transfers;
   if (member != nullptr && transfers && blocked > kLongWait) member->waits_for(waits_for_rank());
+  if (member != nullptr && blocked > kVanishedSeconds) member->stands_still(true);
   if (blocked < settings_.timeout) return;
   const std::string text = waiting_text(*current_);
   if (member != nullptr)
@@ -264,7 +266,9 @@ void Communicator::note_blocked() {
 void Communicator::note_moved() {
   if (!blocked_since_) return;
   blocked_since_.reset();
-  if (world_.member() != nullptr) world_.member()->waits_for(-1);
+  if (world_.member() == nullptr) return;
+  world_.member()->waits_for(-1);
+  world_.member()->stands_still(false);
 }
 
 void Communicator::begin_failing(const base::Error& error) {

@@ -123,9 +123,10 @@ void Member::serve() {
   for (const auto& [kind, payload] : outbox) alive = stream_.send(kind, payload) && alive;
   if (!closing && base::seconds_since(last_beat_) > kBeatSeconds) {
     last_beat_ = base::Clock::now();
-    alive =
-        stream_.send(Kind::heartbeat, Writer().u64(started_.load()).i32(waits_for_.load()).str()) &&
-        alive;
+    alive = stream_.send(Kind::heartbeat, heartbeat()) && alive;
+    if (stands_still_ && silent_seconds(stream_.fd()) > kVanishedSeconds)
+      fail({root_rank_, heddleRemoteError,
+            fmt::format("{}, where the root of the communicator runs, {}", root_name_, kVanished)});
   }
   alive = stream_.flush() && alive;
   if (!alive && !closing)
@@ -141,6 +142,14 @@ void Member::serve() {
     }
     changed_.notify_all();
   }
+}
+
+std::string Member::heartbeat() const {
+  return Writer()
+      .u64(started_.load())
+      .u32(stands_still_.load() ? 1 : 0)
+      .i32(waits_for_.load())
+      .str();
 }
 
 void Member::handle(const Message& message) {

@@ -49,6 +49,8 @@ class Member : public Watched {
   std::uint64_t agreed() const { return agreed_.load(std::memory_order_relaxed); }
   // The rank for which a send or receive has been waiting long, or -1: it may have left.
   void waits_for(int rank) { waits_for_.store(rank, std::memory_order_relaxed); }
+  // Whether the operation under way has not moved for kVanishedSeconds.
+  void stands_still(bool still) { stands_still_.store(still, std::memory_order_relaxed); }
   // Tells the root that operation makes no progress; the root names the culprit to all.
   void report_stuck(std::uint64_t operation, int waits_for, const std::string& text);
   // Tells the root that this rank fails, so that nobody waits for it.
@@ -72,6 +74,7 @@ class Member : public Watched {
   Message answer();
   std::vector<std::string> receive_table();
   void queue(Kind kind, std::string payload);
+  std::string heartbeat() const;
   void handle(const Message& message);
   void fail(Failure failure);
 
@@ -96,6 +99,7 @@ class Member : public Watched {
   std::atomic<std::uint64_t> started_{0};
   std::atomic<std::uint64_t> agreed_{0};
   std::atomic<int> waits_for_{-1};
+  std::atomic<bool> stands_still_{false};
 };
 
 }  // namespace heddle::communicator

@@ -18,7 +18,8 @@ enum class Kind : std::uint8_t {
   join,       // rank: proof, rank, ranks, description of itself
   table,      // root: every rank's text of one exchange, by rank
   exchange,   // rank: its text of the next exchange
-  heartbeat,  // rank: operations started, rank that a transfer waits for; root: nothing
+  heartbeat,  // rank: operations started, whether the one under way stands still, rank that
+              // a transfer waits for; root: nothing
   stuck,      // rank: operation, rank it waits for, text: it makes no progress
   give_up,    // rank: result, text: it fails or aborts
   failure,    // root: rank at fault, result, text

@@ -72,6 +72,7 @@ void Root::serve() {
   for (auto& connection : connections_) serve(connection);
   check_join_deadline();
   check_stuck();
+  check_vanished();
   check_calls();
   connections_.remove_if([](const auto& c) { return c.stage == Stage::gone; });
   finished_ = done();
@@ -143,6 +144,7 @@ void Root::handle(Connection& connection, const Message& message) {
       return complete_exchange();
     case Kind::heartbeat:
       connection.started = reader.u64();
+      connection.stands_still = reader.u32() != 0;
       connection.stream.send(Kind::heartbeat, "");
       check_leavers();
       return check_wait_for_leaver(connection, reader.i32());
@@ -372,6 +374,24 @@ void Root::check_stuck() {
   fail_all(rank, heddleTimeout,
            fmt::format("{} holds up the others ({}); seen by {}: {}", name, why, reporter,
                        stuck_->what));
+}
+
+void Root::check_vanished() {
+  if (failed_ || !joined_) return;
+  const Connection* gone = nullptr;
+  bool anybody = false;
+  for (const auto& connection : connections_) {
+    if (connection.stage != Stage::member || connection.left) continue;
+    if (base::seconds_since(connection.heard) > kVanishedSeconds &&
+        silent_seconds(connection.stream.fd()) > kVanishedSeconds)
+      gone = &connection;
+    else if (connection.stands_still)
+      anybody = true;
+    else
+      return;
+  }
+  if (gone != nullptr && anybody)
+    fail_all(gone->rank, heddleRemoteError, fmt::format("{} {}", gone->name, kVanished));
 }
 
 void Root::lost(Connection& connection) {

@@ -12,6 +12,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -24,12 +25,18 @@
 
 namespace heddle::communicator {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 // A member's text and a table of them: 64 KiB a rank is far more than a rank has to say.
 inline constexpr std::size_t kLargestText = 1 << 16;
 // A line of what a rank calls (lines_to_agree).
 inline constexpr std::size_t kLargestLine = 64;
 inline constexpr int kMostRanks = 1 << 20;
+// A host is gone when no packet comes from it for so long (silent_seconds) while no operation
+// moves: either alone may be a rail that was pulled, or a rank that computes.
+inline constexpr double kVanishedSeconds = 30;
+inline constexpr std::string_view kVanished =
+    "has vanished: nothing comes from its host any more (no power there, or no network to it), and "
+    "no operation moves";
 
 class Root : public Watched {
  public:
@@ -55,6 +62,7 @@ class Root : public Watched {
     std::string name;                 // "rank 2 on host h (pid 7)"
     std::optional<std::string> text;  // of the exchange under way
     std::uint64_t started = 0;        // operations, by its heartbeats
+    bool stands_still = false;        // its operation has not moved for kVanishedSeconds
     bool left = false;
   };
 
@@ -87,6 +95,7 @@ class Root : public Watched {
   const Departed* departed(int rank) const;
   void note_stuck(const Connection& connection, const Message& message);
   void check_stuck();
+  void check_vanished();
   void complete_exchange();
   void check_leavers();
   void check_join_deadline();

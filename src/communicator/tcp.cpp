@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -34,9 +35,17 @@ UniqueFd new_socket(int family) {
   return fd;
 }
 
-void send_at_once(const UniqueFd& fd) {
+// Sends at once, and probes a silent peer. For silent_seconds alone: a connection may lie still for
+// a quarter of an hour before the kernel gives it up, as if data were on its way.
+void configure(const UniqueFd& fd) {
   const int on = 1;
+  const int probe_seconds = 7;
+  const int most_probes = 127;
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE, &probe_seconds, sizeof probe_seconds);
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL, &probe_seconds, sizeof probe_seconds);
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPCNT, &most_probes, sizeof most_probes);
+  setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
 UniqueFd bind_and_listen(int family, std::uint16_t port) {
@@ -99,7 +108,7 @@ UniqueFd try_connect(const addrinfo& target, const base::Deadline& deadline, std
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
   if (error != 0) return why = base::errno_text(error), UniqueFd();
-  send_at_once(fd);
+  configure(fd);
   return fd;
 }
 
@@ -136,10 +145,17 @@ UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Dead
   }
 }
 
+double silent_seconds(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv) / 1000.0;
+}
+
 UniqueFd accept_tcp(const UniqueFd& listener) {
   UniqueFd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (fd) {
-    send_at_once(fd);
+    configure(fd);
     errno = 0;
   }
   return fd;

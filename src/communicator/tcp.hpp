@@ -23,6 +23,11 @@ Listener listen_tcp(std::uint16_t port);
 base::UniqueFd connect_tcp(const std::vector<std::string>& addresses,
                            const base::Deadline& deadline);
 
+// Seconds since the peer's kernel has shown itself, by data or by acknowledging. It is probed when
+// nothing else is said, so that more than half a minute means that no packet comes through. That
+// the peer's process is stopped or starved does not matter: its kernel answers for it.
+double silent_seconds(int fd);
+
 // A waiting connection, or none and the reason in errno (EAGAIN: nobody waits).
 base::UniqueFd accept_tcp(const base::UniqueFd& listener);
 

@@ -1,13 +1,10 @@
 // A job that fails while its ranks join: every rank is told why, also when the process that knows
 // ends at once, and when a rank comes after all is over.
-#include <sys/mman.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +12,7 @@
 #include "catch.hpp"
 #include "child.hpp"
 #include "ranks.hpp"
+#include "shared.hpp"
 
 namespace heddle::test {
 namespace {
@@ -31,23 +29,6 @@ struct Board {
   std::atomic<bool> published;
   std::atomic<int> told;  // ranks whose text is there
   char texts[kRanks][1024];
-};
-
-class SharedBoard {
- public:
-  SharedBoard()
-      : memory_(mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                     0)) {
-    REQUIRE(memory_ != MAP_FAILED);
-    new (memory_) Board{};
-  }
-  SharedBoard(const SharedBoard&) = delete;
-  SharedBoard& operator=(const SharedBoard&) = delete;
-  ~SharedBoard() { munmap(memory_, sizeof(Board)); }
-  Board& operator*() const { return *static_cast<Board*>(memory_); }
-
- private:
-  void* memory_;
 };
 
 template <typename Condition>
@@ -75,7 +56,7 @@ void be_rank(Board& board, int rank, int ranks, const std::string& settings) {
 using RankOf = std::function<void(Board&, int rank)>;
 
 std::vector<std::string> texts_of_processes(const RankOf& body) {
-  const SharedBoard shared;
+  const Shared<Board> shared;
   Board& board = *shared;
   std::vector<Child> children;
   for (int rank = 0; rank < kRanks; ++rank) children.emplace_back([&, rank] { body(board, rank); });

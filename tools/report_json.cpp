@@ -57,6 +57,7 @@ Json adapter_json(const transport::fabric::Adapter& adapter) {
   return {{"name", adapter.name},
           {"interface", known(adapter.interface_name, !adapter.interface_name.empty())},
           {"loopback", adapter.loopback},
+          {"emulated", adapter.emulated},
           {"pci", known(adapter.pci, !adapter.pci.empty())},
           {"numa_node", known(adapter.numa_node, adapter.numa_node >= 0)},
           {"speed_gbit", known(adapter.gigabits, adapter.gigabits > 0)}};
@@ -70,6 +71,7 @@ Json provider_json(const transport::fabric::ProviderReport& provider) {
           {"usable", provider.usable},
           {"automatic", provider.automatic},
           {"unusable_because", provider.why_not},
+          {"device_memory", provider.device_memory},
           {"adapters", std::move(adapters)}};
 }
 

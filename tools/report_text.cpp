@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "collectives/select.hpp"
@@ -87,9 +88,19 @@ std::string interfaces_section(const Report& report) {
 }
 
 std::string standing(const Report& report, const transport::fabric::ProviderReport& provider) {
-  if (report.chosen && report.chosen->name == provider.name) return "chosen";
   if (!provider.usable) return "not usable: " + provider.why_not;
-  return provider.automatic ? "usable" : "usable when HEDDLE_PROVIDER names it";
+  const auto is_emulated = [](const auto& adapter) { return adapter.emulated; };
+  const char* const mark = std::ranges::any_of(provider.adapters, is_emulated) ? ", EMULATED" : "";
+  if (report.chosen && report.chosen->name == provider.name) return fmt::format("chosen{}", mark);
+  return fmt::format("usable{}{}", provider.automatic ? "" : " when HEDDLE_PROVIDER names it",
+                     mark);
+}
+
+// Of the provider that is chosen.
+bool takes_device_memory(const Report& report) {
+  return std::ranges::any_of(report.providers, [&](const auto& provider) {
+    return provider.name == report.chosen->name && provider.device_memory;
+  });
 }
 
 std::string providers_section(const Report& report) {
@@ -108,12 +119,15 @@ std::string choice_section(const Report& report) {
   lines.add({"provider", report.chosen->name});
   lines.add({"protocol", report.chosen->protocol});
   lines.add({"transfers", report.chosen->rma ? "RDMA write with immediate data" : "messages"});
+  lines.add({"device memory", takes_device_memory(report) ? "yes (FI_HMEM)" : "no"});
   for (const auto& one : report.chosen->adapters) {
     const auto& adapter = one.adapter;
     const bool is_interface = adapter.interface_name == adapter.name;
-    lines.add({"adapter",
-               join({is_interface ? "interface " + adapter.name : adapter.name,
-                     speed_text(adapter.gigabits), place_text(adapter.pci, adapter.numa_node)})});
+    std::vector<std::string> words = {is_interface ? "interface " + adapter.name : adapter.name,
+                                      speed_text(adapter.gigabits),
+                                      place_text(adapter.pci, adapter.numa_node)};
+    if (adapter.emulated) words.emplace_back("EMULATED");
+    lines.add({"adapter", join(words)});
   }
   return "Between hosts a job would use\n" + lines.text();
 }

@@ -87,6 +87,15 @@ Info our_hints(Path path) {
   return hints;
 }
 
+// The same for memory of devices. Who needs that registered grants it to those only that will
+// (FI_MR_HMEM).
+Info device_memory_hints(Path path) {
+  Info hints = our_hints(path);
+  hints->caps |= FI_HMEM;
+  hints->domain_attr->mr_mode |= FI_MR_HMEM;
+  return hints;
+}
+
 // An empty list when nothing fits; other failures are errors.
 Info ask_libfabric(const fi_info* hints, std::uint64_t flags) {
   fi_info* list = nullptr;
@@ -126,6 +135,19 @@ class Survey {
   }
 
   const std::map<std::string, Found>& found() const { return found_; }
+
+  // The providers that would move memory of devices the way they move the host's.
+  std::set<std::string> with_device_memory() const {
+    std::set<std::string> names;
+    for (const Path path : {Path::rma, Path::message}) {
+      const Info list = ask_libfabric(device_memory_hints(path).get(), 0);
+      for (const fi_info* info = list.get(); info != nullptr; info = info->next) {
+        const auto found = found_.find(info->fabric_attr->prov_name);
+        if (found != found_.end() && found->second.path == path) names.insert(found->first);
+      }
+    }
+    return names;
+  }
 
  private:
   // Hooks and utilities are layers over providers, listed among them.
@@ -272,7 +294,11 @@ std::string libfabric_version() {
 
 std::vector<ProviderReport> survey(const base::Settings& settings,
                                    std::span<const std::string> allowed_interfaces) {
-  return report(Survey(settings.rma), allowed_interfaces);
+  const Survey all(settings.rma);
+  std::vector<ProviderReport> reports = report(all, allowed_interfaces);
+  const std::set<std::string> names = all.with_device_memory();
+  for (ProviderReport& one : reports) one.device_memory = names.contains(one.name);
+  return reports;
 }
 
 ChosenProvider choose_provider(const base::Settings& settings,

@@ -16,8 +16,11 @@ struct ProviderReport {
   std::string name;     // libfabric's, e.g. "tcp;ofi_rxm"
   std::string version;  // "117.0"
   bool usable = false;
-  bool automatic = false;         // considered when nobody names a provider
-  std::string why_not;            // when not usable: what it lacks
+  bool automatic = false;  // considered when nobody names a provider
+  std::string why_not;     // when not usable: what it lacks
+  // Whether it would move memory of devices (FI_HMEM) for the adapters below. Asked about only: no
+  // endpoint is opened so.
+  bool device_memory = false;
   std::vector<Adapter> adapters;  // each once, in rail order; those that would be used
 };
 

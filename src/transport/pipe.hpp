@@ -83,7 +83,7 @@ struct PipeOptions {
 
 // How an adapter fares that a transport sends over. All counts are since the transport was opened.
 struct RailMetrics {
-  std::string provider;
+  std::string provider;  // for people: "efa (EMULATED)" over a stand-in
   std::string rail;
   std::uint64_t sent_bytes = 0;
   std::uint64_t links = 0;     // to other processes

@@ -82,6 +82,9 @@ class Core {
 
   // Gives a rail a new endpoint, as when it had failed. Others take over until it answers again.
   void renew(int rail, const std::string& why);
+  // The provider's name, with " (EMULATED)" where an adapter is a stand-in's: for whoever reads it
+  // beside figures.
+  std::string shown_provider() const;
   std::vector<RailMetrics> rail_metrics() const;
 
   std::deque<Hello> hellos;  // that no accept() has taken yet

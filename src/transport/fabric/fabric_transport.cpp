@@ -14,7 +14,7 @@ namespace {
 void log_opening(const Core& core, const ChosenProvider& provider, const std::string& asked_rails) {
   const std::string fewer = fewer_rails(asked_rails, core.rails().size());
   if (!fewer.empty()) base::log_warn("{}", fewer);
-  base::log_info("NET/OFI Selected Provider is {} (found {} nics)", provider.name,
+  base::log_info("NET/OFI Selected Provider is {} (found {} nics)", core.shown_provider(),
                  provider.adapters.size());
   std::string rails;
   for (const auto& rail : core.rails()) {
@@ -142,13 +142,9 @@ const Secret& FabricTransport::secret_of(const PipeKey& key) const {
 
 std::string FabricTransport::description() const {
   std::string rails;
-  bool emulated = false;
-  for (const auto& rail : core_->rails()) {
+  for (const auto& rail : core_->rails())
     rails += (rails.empty() ? "" : ", ") + rail->adapter().name;
-    emulated = emulated || rail->adapter().emulated;
-  }
-  return fmt::format("libfabric provider {}{}, rails: {}", core_->address().provider,
-                     emulated ? " (EMULATED)" : "", rails);
+  return fmt::format("libfabric provider {}, rails: {}", core_->shown_provider(), rails);
 }
 
 std::string FabricTransport::address() const {

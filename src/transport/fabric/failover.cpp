@@ -220,11 +220,16 @@ void Core::reopen_rail(int index) {
   });
 }
 
+std::string Core::shown_provider() const {
+  const auto emulated = [](const auto& rail) { return rail->adapter().emulated; };
+  return address_.provider + (std::ranges::any_of(rails_, emulated) ? " (EMULATED)" : "");
+}
+
 std::vector<RailMetrics> Core::rail_metrics() const {
   std::vector<RailMetrics> all;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     RailMetrics one;
-    one.provider = address_.provider;
+    one.provider = shown_provider();
     one.rail = rails_[i]->adapter().name;
     one.sent_bytes = records_[i].sent_bytes;
     one.given_up = records_[i].given_up;

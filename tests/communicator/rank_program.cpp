@@ -1,33 +1,11 @@
 // One rank as a program of its own: rank_program RANK RANKS FILE [MOST]. Rank 0 writes the unique
 // id to the file, the others wait for it. Runs every collective, with up to MOST elements, and says
 // "right" or what is wrong.
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <thread>
 
 #include "check_operation.hpp"
-
-namespace {
-
-heddle::UniqueId meet(int rank, const std::string& file) {
-  if (rank == 0) {
-    const auto id = heddle::UniqueId::make();
-    std::ofstream(file + ".new") << id.to_string();
-    std::filesystem::rename(file + ".new", file);
-    return id;
-  }
-  for (int i = 0; i < 1000; ++i) {
-    std::string text;
-    if (std::getline(std::ifstream(file), text)) return heddle::UniqueId::from_string(text);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  throw std::runtime_error("rank 0 wrote no unique id to " + file);
-}
-
-}  // namespace
+#include "meeting_file.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) {
@@ -38,7 +16,8 @@ int main(int argc, char** argv) {
   const int ranks = std::atoi(argv[2]);
   const std::size_t most = argc == 5 ? std::strtoull(argv[4], nullptr, 10) : 1 << 20;
   try {
-    auto communicator = heddle::Communicator::from_unique_id(meet(rank, argv[3]), ranks, rank);
+    auto communicator =
+        heddle::Communicator::from_unique_id(heddle::test::meet(rank, argv[3]), ranks, rank);
     for (int c = 0; c < heddle::base::kCollectives; ++c) {
       const auto collective = static_cast<heddle::base::Collective>(c);
       for (const std::size_t count : {1, 1009, 104729, 1 << 20})

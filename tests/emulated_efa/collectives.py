@@ -4,25 +4,33 @@
 usage: collectives.py FOLDER_OF_PROVIDER SEEDS RANKS PROGRAM...
 
 SEEDS: how many; the first is 1. Adapters and fabrics change with the seed, and some seeds ask for
-sends that efa-direct has no room for.
+sends that efa-direct has no room for. A hypercube has one rank more where RANKS is no power of 2.
 """
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-# Small to large, past one packet, one stripe and one slot.
-SIZES = ["-b", "8", "-e", "2M", "-f", "64", "-n", "2", "-w", "1"]
+# Small to large, past one packet and one stripe; with these slots also past all slots of a pipe, so
+# that the longest runs in several rounds.
+SIZES = ["-b", "8", "-e", "2M", "-f", "512", "-n", "1", "-w", "0"]
+SLOTS = {"HEDDLE_SLOT_BYTES": "64K", "HEDDLE_SLOTS": "4"}
 ADAPTERS = (4, 1, 3, 8)
 FABRICS = ("both", "efa", "efa-direct", "efa", "efa-direct")
 
 
+def ranks_of(program, ranks):
+    alone = ranks & (ranks - 1) != 0 and Path(program).name == "hypercube_perf"
+    return ranks + 1 if alone else ranks
+
+
 def run(program, provider, ranks, seed):
     environment = dict(
-        os.environ, IPATH_NO_BACKTRACE="1", HFI_NO_BACKTRACE="1", FI_PROVIDER_PATH=provider,
+        os.environ, **SLOTS, IPATH_NO_BACKTRACE="1", HFI_NO_BACKTRACE="1", FI_PROVIDER_PATH=provider,
         HEDDLE_SHM="0", HEDDLE_PROVIDER="efa", HEDDLE_LOG="error",
         HEDDLE_EMULATED_EFA=str(ADAPTERS[seed % len(ADAPTERS)]),
-        HEDDLE_EMULATED_EFA_SEED=str(seed),
+        HEDDLE_EMULATED_EFA_SEED=str(seed), HEDDLE_EMULATED_EFA_IFACE="lo", HEDDLE_IFACE="lo",
         HEDDLE_EMULATED_EFA_FABRIC=FABRICS[seed % len(FABRICS)],
         HEDDLE_EAGER_BYTES="65536" if seed % 4 == 0 else "8192")
     command = [program, "-g", str(ranks), *SIZES]
@@ -39,9 +47,11 @@ def main():
     provider, seeds, ranks, *programs = sys.argv[1:]
     if not programs:
         sys.exit(__doc__)
+    wanted = int(ranks)
     for program in programs:
+        ranks = ranks_of(program, wanted)
         for seed in range(1, int(seeds) + 1):
-            run(program, provider, int(ranks), seed)
+            run(program, provider, ranks, seed)
         print(f"{program}: {ranks} ranks, right with {seeds} seeds", flush=True)
 
 

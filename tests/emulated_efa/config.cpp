@@ -54,7 +54,7 @@ int launched_rank() {
 
 Config read_config() {
   Config config;
-  config.adapters = static_cast<int>(number("HEDDLE_EMULATED_EFA", 4, 1, kMaxAdapters));
+  config.adapters = static_cast<int>(number("HEDDLE_EMULATED_EFA", 4, 0, kMaxAdapters));
   config.seed = number("HEDDLE_EMULATED_EFA_SEED", 1, 0, UINT64_MAX);
   if (const std::string fabric = variable("HEDDLE_EMULATED_EFA_FABRIC"); !fabric.empty()) {
     if (fabric == "both")
@@ -73,6 +73,11 @@ Config read_config() {
         parse_script(contents(path), path, rank < 0 ? std::nullopt : std::optional(rank));
   }
   return config;
+}
+
+fs::path device_list() {
+  const std::string elsewhere = variable("HEDDLE_EMULATED_EFA_DEVICES");
+  return elsewhere.empty() ? "/sys/class/infiniband" : elsewhere;
 }
 
 bool has_real_device(const fs::path& infiniband) {

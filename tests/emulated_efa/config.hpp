@@ -1,5 +1,5 @@
-// The environment: HEDDLE_EMULATED_EFA (adapters), _SEED, _SCRIPT, _FABRIC, _IFACE and _FORCE. Read
-// anew whenever an adapter is opened, so that one process can try several.
+// The environment: HEDDLE_EMULATED_EFA (adapters), _SEED, _SCRIPT, _FABRIC, _IFACE, _FORCE and
+// _DEVICES. Read anew whenever an adapter is opened, so that one process can try several.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace emulated_efa {
 
 struct Config {
-  int adapters = 4;
+  int adapters = 4;                            // 0: the machine has none
   std::uint64_t seed = 1;                      // 0: everything in order
   std::vector<std::string> fabrics = {"efa"};  // and efa-direct, in the order listed
   std::vector<std::string> interfaces;         // adapter i lies on interface i modulo their number
@@ -25,8 +25,10 @@ Config read_config();
 // This process's rank, by what launchers say; -1 when none does.
 int launched_rank();
 
-// Whether the machine has a real EFA device, by what `infiniband` (/sys/class/infiniband) lists:
-// a name with efa in it, Amazon's PCI vendor, or a driver named efa.
+// Where the machine lists its devices.
+std::filesystem::path device_list();
+// Whether the machine has a real EFA device, by what `infiniband` (device_list()) lists: a name
+// with efa in it, Amazon's PCI vendor, or a driver named efa.
 bool has_real_device(const std::filesystem::path& infiniband);
 bool is_forced();
 

@@ -1,6 +1,9 @@
 // Where a real EFA device exists, the stand-in keeps away.
+#include <dlfcn.h>
+#include <rdma/providers/fi_prov.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -10,10 +13,47 @@
 namespace fs = std::filesystem;
 using emulated_efa::has_real_device;
 
+namespace {
+
+struct Folder {
+  Folder() { REQUIRE(mkdtemp(path) != nullptr); }
+  ~Folder() { fs::remove_all(path); }
+  char path[32] = "/tmp/emulated_efa_XXXXXX";
+};
+
+// What libfabric is answered when it loads the module.
+bool gives_a_provider() {
+  const std::string module = std::string(std::getenv("FI_PROVIDER_PATH")) + "/libefa-fi.so";
+  void* const library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  using Entry = fi_provider*();
+  auto* const entry = reinterpret_cast<Entry*>(dlsym(library, "fi_prov_ini"));
+  REQUIRE(entry != nullptr);
+  return entry() != nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("the module gives no provider where a real device is, unless it is forced to") {
+  const Folder folder;
+  const fs::path list = fs::path(folder.path) / "infiniband";
+  setenv("HEDDLE_EMULATED_EFA_DEVICES", list.c_str(), 1);
+  CHECK(gives_a_provider());
+  fs::create_directories(list / "mlx5_0");
+  CHECK(gives_a_provider());
+  fs::create_directories(list / "efa_0");
+  CHECK_FALSE(gives_a_provider());
+  setenv("HEDDLE_EMULATED_EFA_FORCE", "0", 1);
+  CHECK_FALSE(gives_a_provider());
+  setenv("HEDDLE_EMULATED_EFA_FORCE", "1", 1);
+  CHECK(gives_a_provider());
+  unsetenv("HEDDLE_EMULATED_EFA_FORCE");
+  unsetenv("HEDDLE_EMULATED_EFA_DEVICES");
+}
+
 TEST_CASE("a real device is seen by name, vendor or driver") {
-  char path[] = "/tmp/emulated_efa_XXXXXX";
-  REQUIRE(mkdtemp(path) != nullptr);
-  const fs::path root(path);
+  const Folder folder;
+  const fs::path root(folder.path);
   CHECK_FALSE(has_real_device(root / "nothing"));
   const auto device = [&](const std::string& name, const std::string& vendor,
                           const std::string& driver) {
@@ -28,5 +68,4 @@ TEST_CASE("a real device is seen by name, vendor or driver") {
   CHECK(device("efa_0", "0x0", "other"));
   CHECK(device("rdmap16s27", "0x1d0f", "other"));
   CHECK(device("rdmap16s27", "0x0", "efa"));
-  fs::remove_all(root);
 }

@@ -60,10 +60,34 @@ TEST_CASE("up to 32 adapters, each with a name of its own") {
       names.insert(info->domain_attr->name);
     CHECK(names.size() == static_cast<std::size_t>(adapters));
   }
-  for (const char* wrong : {"0", "33", "four", "4x"}) {
+  for (const char* wrong : {"-1", "33", "four", "4x"}) {
     setenv("HEDDLE_EMULATED_EFA", wrong, 1);
     CHECK(ask(good_hints().get()) == nullptr);
   }
+}
+
+TEST_CASE("no adapters are none, and nothing to complain of") {
+  const Setting setting;
+  setenv("HEDDLE_EMULATED_EFA", "0", 1);
+  CHECK(ask(good_hints().get()) == nullptr);
+  CHECK_NOTHROW(emulated_efa::read_config());
+  setenv("HEDDLE_EMULATED_EFA", "33", 1);
+  CHECK_THROWS_WITH(emulated_efa::read_config(),
+                    Catch::Matchers::Contains("33: a number from 0 to 32 is allowed"));
+}
+
+// The provider underneath is hidden then, but not from a provider above it.
+TEST_CASE("an application that asks for efa alone gets it") {
+  const char* const only = std::getenv("FI_PROVIDER");
+  if (only == nullptr) return;  // CTest runs this once with it
+  CHECK(std::string(only) == "efa");
+  const Setting setting;
+  CHECK(ask(nullptr) != nullptr);
+  for (Info list = ask(nullptr); list != nullptr; list = Info(std::exchange(list->next, nullptr)))
+    CHECK(std::string(list->fabric_attr->prov_name) == "efa");
+  Pair pair;
+  CHECK(pair.write(0, 4096, 1) == 0);
+  CHECK(pair.next_from().status == 0);
 }
 
 TEST_CASE("hints that the real provider cannot meet find nothing") {

@@ -95,7 +95,7 @@ fi_provider provider = {.version = FI_VERSION(9000, 0),  // beats a built-in of 
 // Null: not available here.
 extern "C" FI_EXT_INI {
   using namespace emulated_efa;
-  if (has_real_device("/sys/class/infiniband") && !is_forced()) {
+  if (has_real_device(device_list()) && !is_forced()) {
     std::fprintf(stderr,
                  "EMULATED EFA: this machine has a real EFA device; not loaded "
                  "(HEDDLE_EMULATED_EFA_FORCE=1 loads it all the same)\n");

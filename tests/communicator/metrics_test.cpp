@@ -1,39 +1,16 @@
 // HEDDLE_METRICS_FILE: what a process tells about itself while it runs and after.
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
-#include <sstream>
 #include <thread>
 
 #include "base/deadline.hpp"
-#include "base/files.hpp"
 #include "catch.hpp"
+#include "metrics_file.hpp"
 #include "ranks.hpp"
 
 namespace heddle::test {
 namespace {
 
-std::string file_of_this_process() { return base::expand_path("/tmp/heddle-metrics-test-%h-%p"); }
-
-// The value of a series; -1 when it is not there, and every series may be there once only.
-long long value_of(const std::string& name, const std::string& label) {
-  const std::string path = file_of_this_process();
-  std::istringstream lines(base::read_file(path, path));
-  long long value = -1;
-  for (std::string line; std::getline(lines, line);) {
-    if (line[0] == '#') continue;
-    if (line.find("pid=\"" + std::to_string(getpid()) + "\"") == std::string::npos)
-      expect(false, "no process: " + line);
-    if (!line.starts_with(name + "{") || line.find(label) == std::string::npos) continue;
-    expect(value == -1, "twice: " + line);
-    value = std::stoll(line.substr(line.rfind(' ') + 1));
-  }
-  return value;
-}
-long long done(const std::string& operation) {
-  return value_of("heddle_operations_done_total", "operation=\"" + operation + "\"");
-}
 long long failed(const std::string& operation) {
   return value_of("heddle_operations_failed_total", "operation=\"" + operation + "\"");
 }
@@ -41,14 +18,12 @@ long long bytes(const std::string& operation) {
   return value_of("heddle_operations_bytes_total", "operation=\"" + operation + "\"");
 }
 
-constexpr const char* kSettings = "HEDDLE_METRICS_FILE=/tmp/heddle-metrics-test-%h-%p";
-
 }  // namespace
 
 // The counts are the process's: cases look at what is added.
 TEST_CASE("the file counts operations and bytes of a process") {
   run_ranks(
-      1, [](Communicator&, int) {}, kSettings);
+      1, [](Communicator&, int) {}, kMetricsSetting);
   const auto all_reduce = done("all-reduce"), all_gather = done("all-gather");
   const auto barrier = done("barrier");
   const auto reduced = bytes("all-reduce"), gathered = bytes("all-gather");
@@ -62,7 +37,7 @@ TEST_CASE("the file counts operations and bytes of a process") {
         communicator.all_gather(std::span<const float>(values), std::span<float>(all));
         communicator.barrier();
       },
-      kSettings);
+      kMetricsSetting);
   CHECK(done("all-reduce") == all_reduce + 6);
   CHECK(bytes("all-reduce") == reduced + 24000);
   CHECK(done("all-gather") == all_gather + 3);
@@ -73,7 +48,7 @@ TEST_CASE("the file counts operations and bytes of a process") {
 
 TEST_CASE("the file counts operations that fail") {
   run_ranks(
-      1, [](Communicator&, int) {}, kSettings);
+      1, [](Communicator&, int) {}, kMetricsSetting);
   const auto before = failed("all-reduce");
   ends_of_ranks(
       2,
@@ -81,7 +56,7 @@ TEST_CASE("the file counts operations that fail") {
         std::vector<float> values(rank == 0 ? 1000 : 1001, 1.0F);
         communicator.all_reduce(values, Op::sum);
       },
-      kSettings);
+      kMetricsSetting);
   CHECK(failed("all-reduce") > before);
 }
 
@@ -103,13 +78,13 @@ TEST_CASE("the file tells what goes over the rails, while the job runs and after
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
           }
         },
-        std::string(kSettings) + " HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp HEDDLE_IFACE=lo");
+        std::string(kMetricsSetting) + " HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp HEDDLE_IFACE=lo");
     // Each round opens a fabric of its own; the sums stay.
     const auto now = value_of("heddle_rail_sent_bytes_total", rail);
     CHECK(now >= sent + (4 << 20));
     sent = now;
   }
-  std::remove(file_of_this_process().c_str());
+  std::remove(metrics_file().c_str());
 }
 
 TEST_CASE("a file that cannot be written ends the start, not the job") {

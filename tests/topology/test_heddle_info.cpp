@@ -57,6 +57,7 @@ TEST_CASE("the page has every section") {
         "\nProviders of libfabric ", "\nBetween hosts a job would use\n",
         "\nSettings that are not default\n  none\n", "\nAlgorithms, "})
     CHECK(has(outcome.output, title));
+  CHECK(has(outcome.output, "\n  device memory  "));
   CHECK(!has(outcome.output, "would fail"));
   CHECK(!has(outcome.output, " \n"));  // no blanks at the ends of lines
 }
@@ -95,6 +96,7 @@ TEST_CASE("the JSON has every field") {
   for (const auto& one : page.at("providers")) {
     CHECK(one.at("usable").get<bool>() == one.at("unusable_because").get<std::string>().empty());
     CHECK(one.at("usable").get<bool>() == !one.at("adapters").empty());
+    CHECK(one.at("device_memory").is_boolean());
     if (one.at("name") == chosen.at("provider")) chosen_is_usable = one.at("usable");
   }
   CHECK(chosen_is_usable);

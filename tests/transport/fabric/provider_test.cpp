@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
+#include <cstring>
 #include <set>
 
 #include "base/deadline.hpp"
@@ -80,6 +81,31 @@ TEST_CASE("a name is honoured exactly; tcp is a family") {
   base::Settings without = asking_for("tcp");
   without.rma = false;
   CHECK_FALSE(choose_provider(without, lo).rma);
+}
+
+TEST_CASE("device memory is told as libfabric grants it") {
+  const auto grants = [](const std::string& name, std::uint64_t caps) {
+    const Info hints(fi_allocinfo());
+    hints->caps = FI_MSG | FI_HMEM | caps;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+    hints->fabric_attr->prov_name = strdup(name.c_str());
+    fi_info* list = nullptr;
+    const int rc = fi_getinfo(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), nullptr, nullptr, 0,
+                              hints.get(), &list);
+    return Info(list) != nullptr && rc == 0;
+  };
+  int clear = 0;
+  for (const ProviderReport& report : survey(base::Settings{}, all_interfaces())) {
+    if (!report.usable) continue;
+    INFO(report.name);
+    const bool writes = grants(report.name, FI_RMA), tagged = grants(report.name, FI_TAGGED);
+    if (writes != tagged) continue;
+    CHECK(report.device_memory == writes);
+    ++clear;
+  }
+  CHECK(clear > 0);
 }
 
 TEST_CASE("provider-lists-twice") {

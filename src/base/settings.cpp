@@ -247,6 +247,8 @@ Settings load_settings(const char* const* environment, std::string_view override
     const std::string_view entry(*environment);
     const auto equals = entry.find('=');
     if (!entry.starts_with("HEDDLE_") || equals == std::string_view::npos) continue;
+    // Read by the stand-ins for hardware (docs/emulated_efa.md): "is ignored" would be no truth.
+    if (entry.starts_with("HEDDLE_EMULATED_")) continue;
     if (entry.substr(0, equals) == "HEDDLE_") {
       warnings.emplace_back("the environment has a variable HEDDLE_ without the name of a setting");
       continue;

@@ -119,6 +119,11 @@ TEST_CASE("a misspelt name is told, with the nearest one") {
   CHECK_THAT(loaded.warnings[0], Contains("HEDDLE_CHANELS") && Contains("HEDDLE_CHANNELS?"));
 }
 
+TEST_CASE("what stand-ins read from the environment is none of ours, and no mistake") {
+  CHECK(load({"HEDDLE_EMULATED_EFA=4", "HEDDLE_EMULATED_EFA_SEED=1"}).warnings.empty());
+  CHECK(load({}, "HEDDLE_EMULATED_EFA=4").warnings.size() == 1);
+}
+
 TEST_CASE("a setting without a name is told as that") {
   const Loaded loaded = load({"HEDDLE_=4", "HEDDLE_=", "=4", "="});
   REQUIRE(loaded.warnings.size() == 2);

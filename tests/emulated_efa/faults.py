@@ -49,10 +49,13 @@ def error(chance):
 
 
 def dead(chance):
-    """One or two adapters at different times, for a time."""
+    """An adapter for a time, and sometimes another whenever its turn comes."""
     adapters = chance.sample(range(ADAPTERS), chance.randint(1, 2))
-    lines = [f"dead {adapter} at {chance.randint(300, 900)}ms for {chance.randint(50, 600)}ms "
-             f"rank {chance.randrange(RANKS)}\n" for adapter in adapters]
+    lines = [f"dead {adapters[0]} at {chance.randint(300, 900)}ms for {chance.randint(300, 800)}ms "
+             f"rank {chance.randrange(RANKS)}\n"]
+    # By operations: while all wait for the first, nobody could notice that the second is away.
+    lines += [f"dead {adapter} after {chance.randint(100, 300)} for {chance.randint(50, 600)}ms "
+              f"rank {chance.randrange(RANKS)}\n" for adapter in adapters[1:]]
     return Fault("".join(lines), adapters)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 # Small to large, past one packet and one stripe; with these slots also past all slots of a pipe, so
 # that the longest runs in several rounds.
-SIZES = ["-b", "8", "-e", "2M", "-f", "512", "-n", "1", "-w", "0"]
+SIZES = ["-b", "8", "-e", "512K", "-f", "256", "-n", "1", "-w", "0"]
 SLOTS = {"HEDDLE_SLOT_BYTES": "64K", "HEDDLE_SLOTS": "4"}
 ADAPTERS = (4, 1, 3, 8)
 FABRICS = ("both", "efa", "efa-direct", "efa", "efa-direct")

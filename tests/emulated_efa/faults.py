@@ -18,7 +18,7 @@ from inexact_job import RANKS, Job, expect, expect_same, over_emulated_efa, over
 ADAPTERS = 4
 NAMES = ("rdmap16s27", "rdmap32s27", "rdmap144s27", "rdmap160s27")
 RAIL_TIMEOUT = 0.5
-DEADLINE = 6  # HEDDLE_TIMEOUT where a peer does not respond
+DEADLINE = 4  # HEDDLE_TIMEOUT where a peer does not respond
 
 
 class Fault:

@@ -43,7 +43,7 @@ def storm(chance):
 def error(chance):
     adapter = chance.randrange(ADAPTERS)
     landed = chance.choice(("", " landed"))
-    return Fault(f"error {adapter} after {chance.randint(20, 200)} for {chance.randint(1, 30)} "
+    return Fault(f"error {adapter} after {chance.randint(20, 200)} for {chance.randint(1, 5)} "
                  f"code {chance.choice((7, 8, 9, 10, 13, 14, 15))}{landed} "
                  f"rank {chance.randrange(RANKS)}\n", (adapter,))
 
@@ -82,8 +82,13 @@ def bandwidth(chance):
                  f"bandwidth {chance.randrange(ADAPTERS)} {chance.randint(2, 20)}MB/s\n")
 
 
+def unready(_):
+    """What finds no posted buffer fails, as when a receiver is not asked to try again."""
+    return Fault("rnr error\n")
+
+
 RECOVERED = {one.__name__: one
-             for one in (storm, error, dead, dead_after, hang, slow, bandwidth)}
+             for one in (storm, error, dead, dead_after, hang, slow, bandwidth, unready)}
 
 
 def run(script, provider, program, seed, **settings):
@@ -104,9 +109,10 @@ def recovers(fault, what, script, provider, program, seed, wanted):
 
 
 def unresponsive(what, script, provider, program, seed):
-    """Rank 1 hangs with all its adapters: the others say so in time, and name it."""
+    """Nothing comes to or from rank 1 any more: the others say so in time, and name it."""
     chance = random.Random(seed)
-    text = f"hang all at {chance.randint(300, 900)}ms rank 1\npatience never\n"
+    text = (f"{chance.choice(('hang', 'dead'))} all at {chance.randint(300, 900)}ms rank 1\n"
+            f"patience {chance.choice(('never', '1s'))}\n")
     script_file = Path(script)
     script_file.write_text(text)
     job = run(script, provider, program, seed, HEDDLE_TIMEOUT=str(DEADLINE))

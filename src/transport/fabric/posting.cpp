@@ -61,7 +61,7 @@ void Core::leave(Request& request, bool through) {
   if (!request.peer->failover || is_receive(request)) return;
   const TimePoint now = base::Clock::now();
   if (through) {
-    link.last_through = now;
+    link.last_through = request.peer->silent_since = now;
     link.newest_through = std::max(link.newest_through, request.posted);
     link.goodput.through(request.bytes, seconds_of(now));
   }

@@ -138,7 +138,7 @@ void Core::link_is_up(Peer& peer, int index) {
   link.up = true;
   link.up_since = now;
   link.goodput = {};
-  link.last_through = now;
+  link.last_through = peer.silent_since = now;
   if (link.was_up) {
     ++records_[static_cast<std::size_t>(link.rail)].came_back;
     base::log_warn("NET/OFI {} is back after {:.1f} s: {} of {} rails", name_of(peer, link),
@@ -174,28 +174,27 @@ void Core::tend() {
 }
 
 void Core::tend(Peer& peer, TimePoint now) {
-  bool pending = false;
-  TimePoint newest{};
+  const auto carries = [](const Link& link) { return link.up && !link.under_way.empty(); };
+  if (std::ranges::none_of(peer.links, carries)) peer.silent_since = now;
   for (int i = 0; i < peer.link_count(); ++i) {
     if (peer.link(i).up)
       tend_up(peer, i, now);
     else
       tend_down(peer, i, now);
-    pending |= peer.link(i).up && !peer.link(i).under_way.empty();
-    newest = std::max(newest, peer.link(i).last_through);
   }
   if (!peer.dead.empty()) return;
   if (peer.ever_up && peer.up_count() == 0 && between(peer.none_up_since, now) > kDeadSeconds)
     peer_died(peer, "no adapter reaches its process any more: " + state_of_links(peer));
   // A little before whoever waits for the operation gives up: the adapters are to be named.
   constexpr double kPartOfTimeout = 0.8;
-  if (pending && between(newest, now) > kPartOfTimeout * settings_.timeout) {
+  const double silent = between(peer.silent_since, now);
+  if (silent > kPartOfTimeout * settings_.timeout) {
     std::string names;
     for (const Link& link : peer.links)
       names += (names.empty() ? "" : ", ") + rail(link.rail).adapter().name;
     peer_died(peer, fmt::format("nothing has been delivered to its process for {:.1f} s over any "
                                 "adapter ({}); HEDDLE_TIMEOUT is {:g} s",
-                                between(newest, now), names, settings_.timeout));
+                                silent, names, settings_.timeout));
   }
 }
 

@@ -1,6 +1,8 @@
 // One rank of reductions whose sums depend on their order: inexact_program RANK RANKS FOLDER.
 // Prints "ALGORITHM COLLECTIVE COUNT HASH" for each, the hash being of this rank's result. The
 // ranks meet in the folder, and go round again, with the same hashes, until it has a file "end".
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -58,9 +60,11 @@ std::string reductions(Communicator& communicator, const char* algorithm) {
   return text;
 }
 
-// Rank 0 decides for all.
+// Rank 0 decides for all. Without the test that started it nobody would make the file.
 bool go_on(Communicator& communicator, const std::string& folder) {
-  std::vector<std::int32_t> end = {std::filesystem::exists(folder + "/end") ? 1 : 0};
+  static const pid_t test = getppid();
+  const bool over = std::filesystem::exists(folder + "/end") || getppid() != test;
+  std::vector<std::int32_t> end = {over ? 1 : 0};
   communicator.broadcast(end, 0);
   return end[0] == 0;
 }

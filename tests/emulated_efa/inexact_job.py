@@ -1,4 +1,5 @@
 """Ranks of inexact_program over the emulated EFA or over tcp, for the tests beside this file."""
+import atexit
 import os
 import re
 import subprocess
@@ -40,6 +41,7 @@ class Job:
                                        env=dict(environment, RANK=str(rank)), stdout=file,
                                        stderr=subprocess.STDOUT)
                       for rank, file in enumerate(self.files)]
+        atexit.register(self.kill)  # when the test fails
 
     def stop(self):
         """At the end of a round."""
@@ -60,15 +62,18 @@ class Job:
             time.sleep(0.02)
         return True
 
+    def kill(self):
+        for rank in self.ranks:
+            if rank.poll() is None:
+                rank.kill()
+                rank.wait()
+
     def statuses(self, seconds):
         """All must end by then."""
         end = time.monotonic() + seconds
         try:
             return [rank.wait(max(0.01, end - time.monotonic())) for rank in self.ranks]
         except subprocess.TimeoutExpired:
-            for rank in self.ranks:
-                rank.kill()
-                rank.wait()
             raise SystemExit(f"FAILED: still there after {seconds} s:\n{self.text()}") from None
 
     def hashes(self, what, seconds=120):
@@ -83,6 +88,7 @@ class Job:
         return found
 
     def close(self):
+        atexit.unregister(self.kill)
         for file in self.files:
             file.close()
         self.folder.cleanup()

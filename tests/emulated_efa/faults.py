@@ -51,8 +51,8 @@ def error(chance):
 def dead(chance):
     """An adapter for a time, and sometimes another whenever its turn comes."""
     adapters = chance.sample(range(ADAPTERS), chance.randint(1, 2))
-    lines = [f"dead {adapters[0]} at {chance.randint(300, 900)}ms for {chance.randint(300, 800)}ms "
-             f"rank {chance.randrange(RANKS)}\n"]
+    lines = [f"dead {adapters[0]} at {chance.randint(900, 1500)}ms "
+             f"for {chance.randint(300, 800)}ms rank {chance.randrange(RANKS)}\n"]
     # By operations: while all wait for the first, nobody could notice that the second is away.
     lines += [f"dead {adapter} after {chance.randint(100, 300)} for {chance.randint(50, 600)}ms "
               f"rank {chance.randrange(RANKS)}\n" for adapter in adapters[1:]]
@@ -68,8 +68,8 @@ def dead_after(chance):
 def hang(chance):
     """Longer than an adapter is waited for."""
     adapter = chance.randrange(ADAPTERS)
-    return Fault(f"hang {adapter} at {chance.randint(300, 900)}ms for {chance.randint(1500, 2000)}ms "
-                 f"rank {chance.randrange(RANKS)}\n", (adapter,))
+    return Fault(f"hang {adapter} after {chance.randint(30, 200)} "
+                 f"for {chance.randint(1500, 2000)}ms rank {chance.randrange(RANKS)}\n", (adapter,))
 
 
 def slow(chance):
@@ -111,7 +111,7 @@ def recovers(fault, what, script, provider, program, seed, wanted):
 def unresponsive(what, script, provider, program, seed):
     """Nothing comes to or from rank 1 any more: the others say so in time, and name it."""
     chance = random.Random(seed)
-    text = (f"{chance.choice(('hang', 'dead'))} all at {chance.randint(300, 900)}ms rank 1\n"
+    text = (f"{chance.choice(('hang', 'dead'))} all after {chance.randint(20, 100)} rank 1\n"
             f"patience {chance.choice(('never', '1s'))}\n")
     script_file = Path(script)
     script_file.write_text(text)

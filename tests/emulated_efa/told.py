@@ -32,7 +32,8 @@ def main():
             if not re.search(pattern, text, re.MULTILINE):
                 sys.exit(f"FAILED: no '{pattern}' in:\n{text}")
 
-    expect(output(emulated, info), "^  efa .* chosen, EMULATED$", "adapter +rdmap16s27,.* EMULATED$")
+    expect(output(emulated, info), "^  efa .* chosen, EMULATED$",
+           "^  adapter +rdmap16s27,.* EMULATED$", "^  device memory +no$")
     page = json.loads(output(emulated, info, "--json"))
     adapters = [(provider["name"], adapter["emulated"]) for provider in page["providers"]
                 for adapter in provider["adapters"]]

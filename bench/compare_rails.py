@@ -13,9 +13,7 @@ its streams on half of the rails), so one cluster proves nothing.
 import argparse
 import csv
 import json
-import os
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
@@ -26,38 +24,22 @@ import time
 import compare_peers as peers
 from pictures import size_text
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CLUSTER = ROOT / "tests" / "netns" / "cluster"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "netns"))
+from owned_cluster import OwnedCluster  # noqa: E402
+
 FIELDS = "cluster ranks_per_host library rails bytes time_us busbw wrong".split()
 LIBRARIES = (("heddle", 1), ("heddle", 4), ("Open MPI, tcp", 4), ("MPICH, UCX", 4))
 
 
-class Cluster:
-    name = f"r{os.getpid() % 1000000}"
-
-    def __init__(self, rate):
-        self.rate = rate
-
-    def words(self, *words):
-        return [sys.executable, "-B", str(CLUSTER), "--name", self.name, *map(str, words)]
-
-    def __enter__(self):
-        subprocess.run(self.words("up", "--hosts", 2, "--rails", 4, "--rate", self.rate,
-                                  "--host-rate", self.rate), check=True)
-        return self
-
-    def __exit__(self, *_):
-        subprocess.run(self.words("down"), check=True)
-
-    def goodput(self, seconds=3):
-        """GB/s of one TCP stream over one rail."""
-        server = subprocess.Popen(self.words("exec", 1, "iperf3", "-s", "-1", "-B", "10.77.0.2"),
-                                  stdout=subprocess.DEVNULL)
-        time.sleep(0.5)
-        text = subprocess.run(self.words("exec", 0, "iperf3", "-c", "10.77.0.2", "-t", seconds,
-                                         "-O", 1, "-J"), check=True, capture_output=True).stdout
-        server.wait(timeout=30)
-        return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 8e9
+def goodput(cluster, seconds=3):
+    """GB/s of one TCP stream over one rail."""
+    server = subprocess.Popen(cluster.words("exec", 1, "iperf3", "-s", "-1", "-B", "10.77.0.2"),
+                              stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    text = subprocess.run(cluster.words("exec", 0, "iperf3", "-c", "10.77.0.2", "-t", seconds,
+                                        "-O", 1, "-J"), check=True, capture_output=True).stdout
+    server.wait(timeout=30)
+    return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 8e9
 
 
 def interfaces(rails):
@@ -239,8 +221,9 @@ def main():
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for number in range(arguments.clusters):
-            with Cluster(arguments.rate) as cluster:
-                goodputs.append(cluster.goodput())
+            with OwnedCluster("r").up("--hosts", 2, "--rails", 4, "--rate", arguments.rate,
+                                      "--host-rate", arguments.rate) as cluster:
+                goodputs.append(goodput(cluster))
                 rows += measure(cluster, number, arguments, writer, given_up)
                 if number < arguments.losses:
                     losses.append(lose_a_rail(cluster, arguments))
@@ -253,5 +236,4 @@ def main():
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))  # so that the cluster goes
     sys.exit(main())

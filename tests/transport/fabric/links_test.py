@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cluster_job import CLUSTER, Job, NAME, PROGRAM, RAILS, cluster, expect, run
+from cluster_job import CLUSTER, Job, PROGRAM, RAILS, cluster, expect, run
 
 RATE = "400mbit"
 HEDDLE_INFO, RANK_PROGRAM = sys.argv[2:4]
@@ -90,7 +90,7 @@ def long_packets_vanish_later():
 
 
 def ranks_of_host(index):
-    pids = subprocess.run(["ip", "netns", "pids", f"{NAME}-{index}"], check=True,
+    pids = subprocess.run(["ip", "netns", "pids", f"{CLUSTER.name}-{index}"], check=True,
                           capture_output=True, text=True).stdout.split()
     return [int(pid) for pid in pids if is_rank(pid)]
 
@@ -145,9 +145,8 @@ def no_usable_interface():
     with tempfile.TemporaryDirectory() as folder:
         words = ["env", "HEDDLE_INIT_TIMEOUT=3", RANK_PROGRAM]
         ranks = [subprocess.Popen(
-            [sys.executable, "-B", CLUSTER, "--name", NAME, "exec", str(rank), *words, str(rank),
-             "2", f"{folder}/id"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            for rank in range(2)]
+            CLUSTER.words("exec", rank, *words, rank, 2, f"{folder}/id"),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(2)]
         told = [rank.communicate(timeout=60)[0] for rank in ranks]
     if any(rank.returncode == 0 for rank in ranks) or "missing: 1" not in told[0] or \
             "cannot be reached" not in told[1]:

@@ -28,6 +28,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" 
 from owned_cluster import OwnedCluster  # noqa: E402
 
 FIELDS = "cluster ranks_per_host library rails bytes time_us busbw wrong".split()
+HOSTS = 2
+# Payload of full 1500-byte frames, as iperf3 measured it over shaped rails.
+TCP_SHARE = 0.956
 LIBRARIES = (("heddle", 1), ("heddle", 4), ("Open MPI, tcp", 4), ("MPICH, UCX", 4))
 
 
@@ -143,6 +146,34 @@ def title(library, rails):
     return f"{library}, {rails} rail{'s' if rails > 1 else ''}"
 
 
+def hierarchical_limit(rate, rails, ranks_per_host):
+    """GB/s of bus bandwidth when each byte crosses the rails once each way, and nothing else takes
+    time: for 2 hosts x 2 ranks over 4 rails of 1 Gbit/s 4 x 0.1195 x 1.5 = 0.717."""
+    unit = {"mbit": 1e-3, "gbit": 1.0}
+    gigabits = float(rate[:-4]) * unit[rate[-4:]]
+    ranks = HOSTS * ranks_per_host
+    return rails * gigabits / 8 * TCP_SHARE * 2 * (ranks - 1) / ranks
+
+
+def ratio_lines(rows, ranks_per_host, goodput, rate):
+    """What the rails are worth to heddle at the largest size, by medians."""
+    mine = [row for row in rows if row["ranks_per_host"] == ranks_per_host and
+            row["library"] == "heddle"]
+    largest = max((row["bytes"] for row in mine), default=0)
+    busbw = {rails: statistics.median(found) for rails in (1, 4) if (found := [
+        row["busbw"] for row in mine if (row["rails"], row["bytes"]) == (rails, largest)])}
+    ratios = []
+    if 1 in busbw:
+        ratios.append(f"one rail / iperf3 {busbw[1] / goodput:.2f}")
+    if len(busbw) == 2:
+        ratios.append(f"four rails / one {busbw[4] / busbw[1]:.2f}")
+    if 4 in busbw and ranks_per_host > 1 and rate != "none":
+        limit = hierarchical_limit(rate, 4, ranks_per_host)
+        ratios.append(f"four rails / {limit:.3f} GB/s, where each byte crosses once, "
+                      f"{busbw[4] / limit:.2f}")
+    return [f"heddle at {size_text(largest)}: {'; '.join(ratios)}.", ""] if ratios else []
+
+
 def table_lines(rows, ranks_per_host):
     """Medians over the clusters, and in how many clusters no peer was faster."""
     busbw = {(row["library"], row["rails"], row["bytes"], row["cluster"]): row["busbw"]
@@ -167,12 +198,13 @@ def table_lines(rows, ranks_per_host):
     return lines + [""]
 
 
-def report(rows, goodputs, losses, given_up):
+def report(rows, goodputs, losses, given_up, rate):
+    goodput_of_one = statistics.median(goodputs)
     lines = [f"EMULATED: two network namespaces on one machine; medians of {len(goodputs)} fresh "
-             f"clusters. iperf3 over one rail: {statistics.median(goodputs):.4f} GB/s (median).",
-             ""]
+             f"clusters. iperf3 over one rail: {goodput_of_one:.4f} GB/s (median).", ""]
     for ranks_per_host in sorted({row["ranks_per_host"] for row in rows}):
         lines += table_lines(rows, ranks_per_host)
+        lines += ratio_lines(rows, ranks_per_host, goodput_of_one, rate)
     lines += [f"Left out: {library} with {ranks} ranks a host, {failure}."
               for (library, ranks), failure in given_up.items()]
     if losses:
@@ -181,12 +213,13 @@ def report(rows, goodputs, losses, given_up):
                                 (row["library"], row["rails"]) == ("heddle", 1) and
                                 row["bytes"] == largest)
         lines += ["### One of four rails is pulled under a running job, GB/s (emulated)", "",
-                  "| cluster | before | from the pull on | last third | / one rail | wrong |",
-                  "|---|--:|--:|--:|--:|--:|"]
+                  "| cluster | before | from the pull on | / one rail | last third | / one rail | "
+                  "wrong |", "|---|--:|--:|--:|--:|--:|--:|"]
         for number, loss in enumerate(losses):
-            rates = [loss[name] for name in ("before", "from the pull on", "last third")]
-            lines.append(f"| {number + 1} | " + " | ".join(f"{rate:.3f}" for rate in rates) +
-                         f" | {rates[2] / one:.2f} | {loss['wrong']:.0f} |")
+            cells = [f"{loss['before']:.3f}"]
+            for name in ("from the pull on", "last third"):
+                cells += [f"{loss[name]:.3f}", f"{loss[name] / one:.2f}"]
+            lines.append(f"| {number + 1} | " + " | ".join(cells) + f" | {loss['wrong']:.0f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -221,14 +254,14 @@ def main():
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for number in range(arguments.clusters):
-            with OwnedCluster("r").up("--hosts", 2, "--rails", 4, "--rate", arguments.rate,
+            with OwnedCluster("r").up("--hosts", HOSTS, "--rails", 4, "--rate", arguments.rate,
                                       "--host-rate", arguments.rate) as cluster:
                 goodputs.append(goodput(cluster))
                 rows += measure(cluster, number, arguments, writer, given_up)
                 if number < arguments.losses:
                     losses.append(lose_a_rail(cluster, arguments))
             file.flush()
-    text = report(rows, goodputs, losses, given_up)
+    text = report(rows, goodputs, losses, given_up, arguments.rate)
     print(text, end="")
     if arguments.markdown:
         pathlib.Path(arguments.markdown).write_text(text)

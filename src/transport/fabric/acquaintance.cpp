@@ -7,6 +7,7 @@
 
 #include "base/hash.hpp"
 #include "base/host_name.hpp"
+#include "base/text.hpp"
 #include "transport/fabric/connection.hpp"
 #include "transport/fabric/rail_pairing.hpp"
 
@@ -171,11 +172,10 @@ void Core::pair_links(Peer& peer) {
   const std::string here = names(address_.rails, has(&Link::rail));
   const std::string there = names(peer.address.rails, has(&Link::their_rail));
   if (!here.empty() || !there.empty())
-    base::log_info(
-        "NET/OFI to process {} of host {}: {} rails; without a partner are {} here, {} "
-        "there",
-        peer.address.pid, peer.address.host, peer.link_count(), here.empty() ? "none" : here,
-        there.empty() ? "none" : there);
+    base::log_info("NET/OFI to process {} of host {}: {}; without a partner are {} here, {} there",
+                   peer.address.pid, peer.address.host,
+                   base::counted(static_cast<std::size_t>(peer.link_count()), "rail"),
+                   here.empty() ? "none" : here, there.empty() ? "none" : there);
 }
 
 }  // namespace heddle::transport::fabric

@@ -82,6 +82,7 @@ void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLev
   link.up = false;
   link.down_since = now;
   link.why = why;
+  link.level = level;
   ++link.probe;
   link.probe_at =
       now + std::chrono::duration_cast<base::Clock::duration>(base::Seconds(link.pause));
@@ -163,7 +164,7 @@ void Core::each_link_of(int rail, Use use) {
 void Core::retire_rail(int index, const std::string& why) {
   Rail& retired = rail(index);
   if (!retired.is_open()) return;
-  base::log_warn("NET/OFI rail {} gets a new endpoint: {}", retired.adapter().name, why);
+  base::log_info("NET/OFI rail {} gets a new endpoint: {}", retired.adapter().name, why);
   retiring_ = true;
   each_link_of(index, [&](Peer& peer, int link) {
     if (peer.failover && peer.dead.empty()) fail_link(peer, link, why, base::LogLevel::info);

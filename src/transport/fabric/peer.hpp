@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "transport/fabric/request.hpp"
 #include "transport/fabric/striping.hpp"
 #include "transport/fabric/wire.hpp"
@@ -39,9 +40,10 @@ struct Link {
   bool was_up = false;  // ever
   base::Clock::time_point down_since;
   std::string why;
-  bool told = false;        // that it does not come up
-  std::uint32_t probe = 1;  // number of the probes since it went down
-  int probes = 0;           // under way or waiting
+  base::LogLevel level = base::LogLevel::info;  // at which that was logged: warn if we found out
+  bool told = false;                            // that it does not come up
+  std::uint32_t probe = 1;                      // number of the probes since it went down
+  int probes = 0;                               // under way or waiting
   base::Clock::time_point probe_at;
   double pause = 0;  // seconds before the next probe
 };

@@ -141,8 +141,8 @@ void Core::link_is_up(Peer& peer, int index) {
   link.last_through = peer.silent_since = now;
   if (link.was_up) {
     ++records_[static_cast<std::size_t>(link.rail)].came_back;
-    base::log_warn("NET/OFI {} is back after {:.1f} s: {} of {} rails", name_of(peer, link),
-                   between(link.down_since, now), peer.up_count(), peer.link_count());
+    base::log(link.level, "NET/OFI {} is back after {:.1f} s: {} of {} rails", name_of(peer, link),
+              between(link.down_since, now), peer.up_count(), peer.link_count());
   } else {
     base::log_debug("NET/OFI {} is up after {:.3f} s", name_of(peer, link),
                     between(link.down_since, now));

@@ -121,6 +121,7 @@ class Core {
   void fail_link(Peer& peer, int link, const std::string& why, base::LogLevel level);
   void hold(Request& request);
   void release_held(Peer& peer);
+  void withdraw_waiting(Link& link, const std::string& why);
   void ask_to_close(Peer& peer, int link);
   void retire_rails();
   void retire_rail(int rail, const std::string& why);

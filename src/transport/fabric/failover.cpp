@@ -50,6 +50,15 @@ void Core::failed(Request& request, const std::string& why) {
   release_held(peer);
 }
 
+// What waits was meant for an address that is not to be used any more.
+void Core::withdraw_waiting(Link& link, const std::string& why) {
+  while (!link.waiting.empty()) {
+    Request& request = *link.waiting.pop();
+    leave(request, false);
+    failed(request, why);
+  }
+}
+
 void Core::hold(Request& request) { request.peer->held.push(&request); }
 
 void Core::release_held(Peer& peer) {
@@ -182,6 +191,9 @@ void Core::retire_rail(int index, const std::string& why) {
       if (may_land(request, link) && peer.failover) ask_to_close(peer, i);
       failed(request, why);
     }
+    // Probes, of a link that was down before: reopening may make a domain of its own, in which
+    // their address means nothing (libfabric's tcp faults at it).
+    withdraw_waiting(link, why);
     if (!retired.may_poll_closed()) link.to = FI_ADDR_NOTAVAIL;
     if (!peer.failover) peer_died(peer, why);
   });

@@ -81,11 +81,7 @@ void Core::on_rail_state(const Header& header, const std::byte* payload) {
     link.their_address.assign(state.address.begin(), state.address.begin() + state.address_bytes);
     if (ours.is_open()) link.to = ours.insert(link.their_address);
     // Probes that wait would go to the old endpoint.
-    while (!link.waiting.empty()) {
-      Request& request = *link.waiting.pop();
-      leave(request, false);
-      failed(request, "the other end has a new endpoint");
-    }
+    withdraw_waiting(link, "the other end has a new endpoint");
     link.probe_at = std::min(link.probe_at, base::Clock::now() + seconds(link.pause));
   }
   release_held(*peer);

@@ -91,13 +91,17 @@ void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLev
   link.up = false;
   link.down_since = now;
   link.why = why;
-  link.level = level;
+  // A process that has left closes its endpoints, and nobody misses them.
+  const bool missed = std::ranges::any_of(connections_, [&](const auto& connection) {
+    return connection && &connection->peer() == &peer && !connection->retired();
+  });
+  link.level = missed ? level : base::LogLevel::info;
   ++link.probe;
   link.probe_at =
       now + std::chrono::duration_cast<base::Clock::duration>(base::Seconds(link.pause));
   ++records_[static_cast<std::size_t>(link.rail)].given_up;
-  base::log(level, "NET/OFI {} is given up: {}; {} of {} rails carry on", name_of(peer, link), why,
-            peer.up_count(), peer.link_count());
+  base::log(link.level, "NET/OFI {} is given up: {}; {} of {} rails carry on", name_of(peer, link),
+            why, peer.up_count(), peer.link_count());
   while (!link.waiting.empty()) {
     Request& request = *link.waiting.pop();
     leave(request, false);

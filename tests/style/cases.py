@@ -10,11 +10,11 @@ CASES = (
     "odd-counts", "world-of-one", "kill-stop-vanish", "mismatch", "loopback-name",
     "no-silent-fallback", "over-2^31", "stranger", "provider-lists-twice", "requested-key-zero",
     "bad-interface-name", "launcher-mismatch", "settings-table", "stale-errno",
-    "read-only-inputs", "late-joiner",
+    "read-only-inputs", "late-joiner", "rail-balance",
 )
 # The whole name, or the name, a colon and more words; in CMake the whole name of a test.
 CATCH = re.compile(r'TEST_CASE\("([^":]+)[":]')
-CTEST = re.compile(r"add_test\(NAME\s+([^\s)]+)")
+CTEST = re.compile(r"(?:add_test\(NAME\s+|heddle_cluster_test\()([^\s)]+)")
 
 
 def names():

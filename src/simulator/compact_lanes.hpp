@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/schedule.hpp"
+#include "simulator/large_array.hpp"
 
 namespace heddle::simulator {
 
@@ -34,8 +35,8 @@ struct PipeEnds {
 // Lane number = rank * channels + channel.
 struct CompactLanes {
   std::vector<std::uint64_t> first_move;  // of each lane, and the number of all moves
-  std::vector<CompactMove> moves;
-  std::vector<CompactPeer> peers;
+  LargeArray<CompactMove> moves;
+  LargeArray<CompactPeer> peers;
   std::vector<PipeEnds> pipes;
 };
 

@@ -46,9 +46,10 @@ class Engine {
 
  private:
   struct Lane {
-    std::uint64_t next = 0;  // index into CompactLanes::moves
-    Time free = 0;           // when its last move was done
-    Time begin = 0;          // of the next move, by its peers known so far
+    std::uint64_t next = 0;        // index into CompactLanes::moves
+    Time free = 0;                 // when its last move was done
+    Time begin = 0;                // of the next move, by its peers known so far
+    std::uint32_t next_peers = 0;  // its first_peer
     std::uint32_t round = 0;
     int known = 0;  // peers of the next move whose times are known
     bool done = false;
@@ -99,6 +100,9 @@ class Engine {
   void launch(std::uint32_t index, std::uint32_t number, double bytes, Time at);
   void step_stripe(std::uint32_t index, Time now);
   void deliver(std::uint32_t index, std::uint32_t number, Time at);
+  void look_ahead() const;
+  void prefetch_next_move(std::uint32_t lane) const;
+  void prefetch_woken(const CompactMove& move);
   [[noreturn]] void stuck() const;
 
   const Job& job_;
@@ -109,7 +113,7 @@ class Engine {
   std::size_t pieces_;
   collectives::Rounds cut_{};
   std::vector<std::size_t> piece_bytes_;  // of a full round, then of the last
-  std::vector<Lane> state_;
+  LargeArray<Lane> state_;
   PipeArray<Pipe, Slot> pipes_;
   std::vector<Server> streams_;  // of the pipes, where they have a bandwidth of their own
   std::vector<Server> rank_;
@@ -190,6 +194,7 @@ void Engine::advance(std::uint32_t lane) {
   }
   // What is known already is not asked for again: a move of many sources wakes for each of them.
   const CompactPeer* const peers = lanes_.peers.data() + move->first_peer;
+  state.next_peers = move->first_peer;
   for (; state.known < move->peer_sources; ++state.known) {
     const std::uint32_t from = peers[state.known].pipe;
     const Time at = slot_to_read(from).readable;
@@ -261,6 +266,7 @@ void Engine::run_move(std::uint32_t lane, Time now) {
   // Each is a cache miss in a large job: all of them at once.
   for (std::uint32_t i = 0; i < std::uint32_t{move.peer_sources} + move.peer_destinations; ++i)
     pipes_.prefetch(lanes_.peers[move.first_peer + i].pipe);
+  prefetch_woken(move);
   const Time end = work_until(lane, move, static_cast<double>(bytes), now);
   if (trace_ != nullptr)
     trace_->moves.push_back({rank_of(lane), channel_of(lane),
@@ -363,12 +369,44 @@ void Engine::stuck() const {
   base::fail(heddleInternalError, "simulation: no rank is left, but the job is not done");
 }
 
+void Engine::prefetch_next_move(std::uint32_t lane) const {
+  const Lane& state = state_[lane];
+  __builtin_prefetch(lanes_.moves.data() + state.next);
+  __builtin_prefetch(lanes_.peers.data() + state.next_peers);
+}
+
+// The lanes that go on when this move is done: all of them at once, step by step.
+void Engine::prefetch_woken(const CompactMove& move) {
+  const auto each = [&](auto prefetch) {
+    const CompactPeer* const peers = lanes_.peers.data() + move.first_peer;
+    for (int i = 0; i < move.peer_sources + move.peer_destinations; ++i) {
+      const Pipe& at = pipe(peers[i].pipe);
+      if (i < move.peer_sources ? at.writer_waits : at.reader_waits)
+        prefetch(i < move.peer_sources ? at.from : at.to);
+    }
+  };
+  each([&](std::uint32_t lane) { __builtin_prefetch(&state_[lane], 1); });
+  each([&](std::uint32_t lane) { prefetch_next_move(lane); });
+}
+
+// In a large job everything that an event needs is a cache miss, and most of it is known before.
+void Engine::look_ahead() const {
+  queue_.look_ahead(
+      [&](std::uint32_t what) {
+        if ((what & kStripe) == 0) prefetch_next_move(what);
+      },
+      [&](std::uint32_t what) {
+        if ((what & kStripe) == 0) __builtin_prefetch(&state_[what], 1);
+      });
+}
+
 Result Engine::run() {
   const auto lanes = static_cast<std::uint32_t>(state_.size());
   for (std::uint32_t lane = 0; lane < lanes; ++lane) state_[lane].next = lanes_.first_move[lane];
   for (std::uint32_t lane = 0; lane < lanes; ++lane) advance(lane);
   while (!queue_.empty()) {
     const Event event = queue_.take();
+    look_ahead();
     ++result_.events;
     if ((event.what & kStripe) != 0)
       step_stripe(event.what & ~kStripe, event.time);

@@ -2,11 +2,11 @@
 // every time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
+#include "simulator/large_array.hpp"
 #include "simulator/time.hpp"
 
 namespace heddle::simulator {
@@ -27,51 +27,66 @@ struct Event {
 // line.
 class EventQueue {
  public:
-  explicit EventQueue(std::uint32_t first_order = 0) : order_(first_order) {}
+  explicit EventQueue(std::uint32_t first_order = 0) : heap_(kUnused), order_(first_order) {}
 
-  bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return heap_.size() - kUnused; }
 
   void add(Time time, std::uint32_t what) {
     const Event event{time, order_++, what};
-    std::size_t at = heap_.size();
+    std::size_t at = size();
     heap_.push_back(event);
     while (at > 0) {
       const std::size_t parent = (at - 1) / 4;
-      if (!event.before(heap_[parent])) break;
-      heap_[at] = heap_[parent];
+      if (!event.before(node(parent))) break;
+      node(at) = node(parent);
       at = parent;
     }
-    heap_[at] = event;
+    node(at) = event;
   }
 
   // Requires that it is not empty.
   Event take() {
-    const Event first = heap_.front();
+    const Event first = node(0);
     const Event last = heap_.back();
     heap_.pop_back();
-    if (!heap_.empty()) sink(last);
+    if (!empty()) sink(last);
     return first;
   }
 
+  // Calls next(what) for the event that is next, and soon(what) for those that may come after it.
+  template <typename Next, typename Soon>
+  void look_ahead(Next next, Soon soon) const {
+    if (empty()) return;
+    next(heap_[kUnused].what);
+    const std::size_t end = std::min(heap_.size(), kUnused + 5);
+    for (std::size_t i = kUnused + 1; i < end; ++i) soon(heap_[i].what);
+  }
+
  private:
+  // Places before the root, so that the first child of every node begins a cache line.
+  static constexpr std::size_t kUnused = 3;
+  static_assert(sizeof(Event) == 16);
+
+  Event& node(std::size_t index) { return heap_[kUnused + index]; }
+
   void sink(const Event& event) {
     std::size_t at = 0;
     for (;;) {
       const std::size_t first = 4 * at + 1;
-      if (first >= heap_.size()) break;
-      const std::size_t end = first + 4 < heap_.size() ? first + 4 : heap_.size();
+      if (first >= size()) break;
+      const std::size_t end = std::min(first + 4, size());
       std::size_t least = first;
       for (std::size_t child = first + 1; child < end; ++child)
-        if (heap_[child].before(heap_[least])) least = child;
-      if (!heap_[least].before(event)) break;
-      heap_[at] = heap_[least];
+        if (node(child).before(node(least))) least = child;
+      if (!node(least).before(event)) break;
+      node(at) = node(least);
       at = least;
     }
-    heap_[at] = event;
+    node(at) = event;
   }
 
-  std::vector<Event> heap_;
+  LargeArray<Event> heap_;
   std::uint32_t order_;
 };
 

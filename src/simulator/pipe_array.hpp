@@ -9,6 +9,8 @@
 #include <new>
 #include <type_traits>
 
+#include "simulator/large_array.hpp"
+
 namespace heddle::simulator {
 
 template <typename Pipe, typename Slot>
@@ -19,8 +21,7 @@ class PipeArray {
  public:
   PipeArray(std::size_t pipes, std::size_t slots)
       : stride_((sizeof(Pipe) + slots * sizeof(Slot) + kLine - 1) / kLine * kLine),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(kLine, (pipes + 1) * stride_))) {
-    if (memory_ == nullptr) throw std::bad_alloc();
+        memory_(static_cast<std::byte*>(allocate_large((pipes + 1) * stride_))) {
     for (std::size_t i = 0; i < pipes; ++i) {
       std::byte* const at = memory_.get() + i * stride_;
       new (at) Pipe();

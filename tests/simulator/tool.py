@@ -10,8 +10,9 @@ import tempfile
 PROGRAM = sys.argv[1]
 P4D = ["all-reduce", "--machine", "p4d.24xlarge", "--hosts", "2"]
 SMALL = ["-b", "8", "-e", "1M", "-f", "2"]
-MACHINE = """{"name": "loom", "ranks_per_host": 2, "inner": {"bandwidth_gb_per_s": 10},
-"rank": {"copy_bandwidth_gb_per_s": 10, "reduce_bandwidth_gb_per_s": 10},
+MACHINE = """{"name": "loom", "ranks_per_host": 2,
+"inner": {"bandwidth_gb_per_s": 10, "latency_us": 1}, "rank": {"move_us": 0.1,
+"copy_bandwidth_gb_per_s": 9, "reduce_bandwidth_gb_per_s": 9},
 "software": {"choices": [{"algorithm": "ring"}]}}
 """
 # One-shot between two ranks.
@@ -134,6 +135,21 @@ def overlaps(spans):
     return False
 
 
+def measured_machine():
+    """The committed file of heddle-tune is read, and what it says is what counts."""
+    path = pathlib.Path(__file__).resolve().parents[2] / "docs/machines/two-core-vm.json"
+    machine = json.loads(path.read_text())
+    expect("numbers say where they are from",
+           "measured by heddle-tune on two-core-vm" in machine["inner"]["latency_us"]["origin"])
+    result = run("all-reduce", "--machine", str(path), "-b", "1M", "-e", "1M", "--algorithm",
+                 "ring", "--channels", "1", "--json")
+    expect(f"the measured machine is read: {result.stderr}", result.returncode == 0)
+    row, = json.loads(result.stdout)["results"]
+    # Of two ranks, each sends the other the whole, over the bus that both share.
+    bus = 2 * row["size"] / (machine["inner"]["bandwidth_gb_per_s"]["value"] * 1e9) * 1e6
+    expect(f"the bus and little else: {row['time']} beside {bus}", bus <= row["time"] < 1.5 * bus)
+
+
 def other_collectives():
     names = ("all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter",
              "all_to_all")
@@ -160,7 +176,7 @@ def wrong(folder):
         ("all-reduce", "--machine", "p9"): "p4d.24xlarge",
         ("all-reduce", "--machine", str(broken)): "broken.json:",
         ("all-reduce", "--machine", str(unknown)):
-            'unknown.json:3: software.choices[0].algorithm: "rnig" is not known',
+            'unknown.json:4: software.choices[0].algorithm: "rnig" is not known',
         ("all-reduced", "--machine", "p4d.24xlarge"): "all-reduce",
         (*P4D, "--algorithm", "rnig"): "ring",
         (*machine, "--algorithm", "rnig", "--scaling"): "ring",
@@ -192,6 +208,7 @@ with tempfile.TemporaryDirectory() as name:
     skipped()
     schedules(pathlib.Path(name))
     machine_readable(pathlib.Path(name))
+    measured_machine()
     other_collectives()
     scaling()
     wrong(pathlib.Path(name))

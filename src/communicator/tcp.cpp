@@ -1,7 +1,6 @@
 #include "communicator/tcp.hpp"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <thread>
 
 #include "base/error.hpp"
@@ -75,30 +73,26 @@ UniqueFd bind_and_listen(int family, std::uint16_t port) {
   return fd;
 }
 
-struct FreeAddrinfo {
-  void operator()(addrinfo* info) const { freeaddrinfo(info); }
-};
-using AddrinfoList = std::unique_ptr<addrinfo, FreeAddrinfo>;
-
-AddrinfoList resolve(const std::string& address) {
-  const auto place = base::parse_host_port(address);
+// The addresses of "host:port"; none, and the reason in `why`, when there are none in time.
+std::vector<SocketAddress> addresses_of(const std::string& text, const base::Deadline& deadline,
+                                        const Resolver& resolver, std::string& why) {
+  const auto place = base::parse_host_port(text);
   if (!place)
-    base::fail(heddleInvalidArgument, "address {}: allowed is {}", address, base::kHostPortAllowed);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(place->host.c_str(), std::to_string(place->port).c_str(), &hints, &found);
-  return AddrinfoList(error == 0 ? found : nullptr);
+    base::fail(heddleInvalidArgument, "address {}: allowed is {}", text, base::kHostPortAllowed);
+  const auto found = resolve(*place, deadline, resolver);
+  why = found ? "the name does not resolve" : "the resolver of names does not answer";
+  return found.value_or(std::vector<SocketAddress>());
 }
 
 // A connected socket, or none and the reason in `why`.
-UniqueFd try_connect(const addrinfo& target, const base::Deadline& deadline, std::string& why) {
-  UniqueFd fd = new_socket(target.ai_family);
+UniqueFd try_connect(const SocketAddress& target, const base::Deadline& deadline,
+                     std::string& why) {
+  UniqueFd fd = new_socket(target.storage.ss_family);
   if (!fd) return why = base::errno_text(errno), UniqueFd();
   const base::Deadline attempt(kOneAttempt);
   int error = 0;
-  if (connect(fd.get(), target.ai_addr, target.ai_addrlen) != 0) error = errno;
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&target.storage), target.size) != 0)
+    error = errno;
   while (error == EINPROGRESS) {
     pollfd entry{fd.get(), POLLOUT, 0};
     if (attempt.passed() || deadline.passed()) return why = "no answer", UniqueFd();
@@ -127,15 +121,15 @@ Listener listen_tcp(std::uint16_t port) {
   return {std::move(fd), ntohs(taken)};
 }
 
-UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Deadline& deadline) {
+UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Deadline& deadline,
+                     const Resolver& resolver) {
   std::string answers;  // of the last whole round: a try that the deadline cuts short says little
   while (true) {
     std::string round;
     for (const auto& address : addresses) {
-      std::string why = "the name does not resolve";
-      const AddrinfoList targets = resolve(address);
-      for (const addrinfo* target = targets.get(); target != nullptr; target = target->ai_next)
-        if (UniqueFd fd = try_connect(*target, deadline, why)) return fd;
+      std::string why;
+      for (const auto& target : addresses_of(address, deadline, resolver, why))
+        if (UniqueFd fd = try_connect(target, deadline, why)) return fd;
       round += fmt::format("{}{}: {}", round.empty() ? "" : "; ", address, why);
     }
     if (!deadline.passed() || answers.empty()) answers = round;

@@ -7,6 +7,7 @@
 
 #include "base/deadline.hpp"
 #include "base/fd.hpp"
+#include "communicator/resolve.hpp"
 
 namespace heddle::communicator {
 
@@ -21,7 +22,7 @@ Listener listen_tcp(std::uint16_t port);
 // Connects to the first of "ip:port", "[ip6]:port" or "name:port" that answers, trying them in turn
 // until the deadline. Fails with heddleRemoteError naming each address and what it answered.
 base::UniqueFd connect_tcp(const std::vector<std::string>& addresses,
-                           const base::Deadline& deadline);
+                           const base::Deadline& deadline, const Resolver& resolver = ask_system);
 
 // Seconds since the peer's kernel has shown itself, by data or by acknowledging. It is probed when
 // nothing else is said, so that more than half a minute means that no packet comes through. That

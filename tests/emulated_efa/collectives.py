@@ -35,7 +35,7 @@ def run(program, provider, ranks, seed):
         HEDDLE_EMULATED_EFA_FABRIC=FABRICS[seed % len(FABRICS)],
         HEDDLE_EAGER_BYTES="65536" if seed % 4 == 0 else "8192")
     command = [program, "-g", str(ranks), *SIZES]
-    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
     right = (result.returncode == 0 and "# Out of bounds values : 0 OK" in result.stdout
              and "# Network: libfabric provider efa (EMULATED)" in result.stdout
              and "EMULATED EFA" in result.stderr)

@@ -111,7 +111,7 @@ def recovers(fault, what, script, provider, program, seed, wanted):
 def unresponsive(what, script, provider, program, seed):
     """Nothing comes to or from rank 1 any more: the others say so in time, and name it."""
     chance = random.Random(seed)
-    text = (f"{chance.choice(('hang', 'dead'))} all after {chance.randint(20, 100)} rank 1\n"
+    text = (f"{chance.choice(('hang', 'dead'))} all at {chance.randint(1500, 2500)}ms rank 1\n"
             f"patience {chance.choice(('never', '1s'))}\n")
     script_file = Path(script)
     script_file.write_text(text)

@@ -2,6 +2,8 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 namespace heddle::transport::fabric {
 
 Connection::Connection(Core& core, Peer& peer, std::string label)
@@ -38,11 +40,14 @@ void Connection::send_ping() {
 // The clock is read rarely: this stands in every loop that waits.
 void Connection::waited() {
   constexpr std::uint32_t kCallsPerLook = 256;
-  constexpr double kQuietSeconds = 1;
   if (++waits_ % kCallsPerLook != 0) return;
   if (waits_ == kCallsPerLook) {
     quiet_since_ = base::Clock::now();
-  } else if (base::seconds_since(quiet_since_) > kQuietSeconds) {
+    return;
+  }
+  // In time for tend() to find the peer silent before whoever waits for the operation gives up.
+  const double quiet = std::min(1.0, core_.settings().timeout / 10);
+  if (base::seconds_since(quiet_since_) > quiet) {
     quiet_since_ = base::Clock::now();
     core_.ping(*this);
   }

@@ -58,8 +58,8 @@ struct Peer {
   bool reached = false;     // a post to it has been taken
   bool ever_up = false;     // failover: a link has been up
   base::Clock::time_point none_up_since;
-  // Failover: the last success on any link, or since when something is under way. Probes of links
-  // that are idle or down do not make a peer that takes nothing look alive.
+  // Failover: the last success on any link, or since when something is held or under way on a link
+  // that is up. Posts of probes do not make a peer that takes nothing look alive.
   base::Clock::time_point silent_since;
   // Messages since a long one. An injected message gives no completion, so nobody would know of one
   // that a full socket keeps in the provider: only when the last long one must be through.

@@ -171,7 +171,9 @@ void Core::tend() {
 
 void Core::tend(Peer& peer, TimePoint now) {
   const auto carries = [](const Link& link) { return link.up && !link.under_way.empty(); };
-  if (std::ranges::none_of(peer.links, carries)) peer.silent_since = now;
+  const bool waits =
+      peer.ever_up && (!peer.held.empty() || std::ranges::any_of(peer.links, carries));
+  if (!waits) peer.silent_since = now;
   for (int i = 0; i < peer.link_count(); ++i) {
     if (peer.link(i).up)
       tend_up(peer, i, now);

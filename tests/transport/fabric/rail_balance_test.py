@@ -29,7 +29,7 @@ def rail_bytes(folder):
     return sent
 
 
-def job(what, size, speed):
+def sent_by_rail(what, size, speed):
     """Rail -> bytes, of a job whose rails are worth `speed` GB/s together."""
     with tempfile.TemporaryDirectory() as folder:
         job = Job(1, size=size, operations=1, HEDDLE_METRICS_FILE=f"{folder}/%h.prom")
@@ -47,7 +47,7 @@ def equal_rails_carry_equal_parts():
     """Within 10 % of each other; an interface with addresses of several kinds is one rail."""
     for host in range(2):
         cluster("exec", host, "ip", "addr", "add", f"fd00:77::{host + 1}/64", "dev", "r0")
-    sent = job("equal rails", 64 << 20, RAILS * RATE / 8e3)
+    sent = sent_by_rail("equal rails", 64 << 20, RAILS * RATE / 8e3)
     if max(sent.values()) > 1.1 * min(sent.values()):
         raise SystemExit(f"FAILED: bytes of equal rails: {sent}")
 
@@ -57,7 +57,7 @@ def a_slow_rail_carries_its_part():
     of speeds it is done last with 1.25 of 13."""
     for host in range(2):
         cluster("rate", host, "r2", f"{RATE // 4}mbit")
-    sent = job("a slow rail", 256 << 20, (RAILS - 0.75) * RATE / 8e3)
+    sent = sent_by_rail("a slow rail", 256 << 20, (RAILS - 0.75) * RATE / 8e3)
     part = sent["r2"] / sum(sent.values())
     if not 0.8 / 13 < part < 1.25 / 13:
         raise SystemExit(f"FAILED: the slow r2 carried {part:.3f} of {sent}, not 1 of 13")

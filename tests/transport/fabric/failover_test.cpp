@@ -80,7 +80,8 @@ TEST_CASE("rails renewed at random moments lose nothing and come back") {
                          [&] { exchange(two, 1, seed, messages, reached[1]); }));
       over = true;
       saboteur.join();
-      const base::Deadline deadline(base::Seconds(5));
+      // One that fails again and again is tried after up to 30 s.
+      const base::Deadline deadline(base::Seconds(40));
       while (!all_back(two) && !deadline.passed())
         for (const auto& fabric : two.fabric) fabric->progress();
       CHECK(all_back(two));

@@ -9,11 +9,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "transport" / "fabric"))
 import cluster_job  # noqa: E402
 
-cluster_job.NAME = f"c{os.getpid() % 1000000}"
-
 
 def hosts_vanish():
-    environment = {**os.environ, "TEST_CLUSTER": cluster_job.NAME}
+    environment = {**os.environ, "TEST_CLUSTER": cluster_job.CLUSTER.name}
     if subprocess.run(sys.argv[1:], env=environment, check=False).returncode != 0:
         raise SystemExit("FAILED")
 

@@ -74,8 +74,8 @@ class Goodput {
 // Speeds to share out by. Measured ones where all are known, but taken as equal when they lie
 // within a half of each other (noise must not tilt equal rails; a rail that is somewhat slower has
 // more under way, and so gets less anyhow), and never below a twentieth of the fastest, so that a
-// rail that was slow is seen again. Else the nominal ones where all are known; else equal. Speeds of
-// unusable links do not count.
+// rail that was slow is seen again. Else the nominal ones where all are known; else equal. Speeds
+// of unusable links do not count.
 void settle_speeds(std::span<const double> measured, std::span<const double> nominal,
                    std::span<RailLoad> loads);
 

@@ -30,6 +30,14 @@ inline base::DataType type_at(std::size_t i) {
 }
 inline base::RedOp op_at(std::size_t i) { return static_cast<base::RedOp>(i % heddleNumOps); }
 
+// Every type, and every operation where there is any.
+template <typename Check>
+void for_types_and_ops(base::Collective collective, Check check) {
+  for (std::size_t type = 0; type < heddleNumTypes; ++type)
+    for (std::size_t op = 0; op < heddleNumOps; ++op)
+      if (op == heddleSum || base::reduces(collective)) check(type_at(type), op_at(op));
+}
+
 // The model's inputs are such that eight of them add up to what these hold exactly.
 inline bool holds_sum_of(int ranks, base::DataType type) {
   return ranks <= 8 || (base::size_of(type) > 1 && type != heddleBfloat16) || type == heddleInt8;

@@ -39,11 +39,10 @@ TEST_CASE("odd-counts: every collective, type and operation is right") {
           for (const int root : roots(collective, ranks)) {
             for (const std::size_t count : counts)
               check_both(communicator, {collective, heddleFloat32, heddleSum, ranks, count, root});
-            for (std::size_t type = 0; type < heddleNumTypes; ++type)
-              for (std::size_t op = 0; op < heddleNumOps; ++op)
-                if (op == heddleSum || base::reduces(collective))
-                  check_both(communicator, {collective, type_at(type), op_at(op), ranks,
-                                            counts[++turn % counts.size()], root});
+            for_types_and_ops(collective, [&](base::DataType type, base::RedOp op) {
+              check_both(communicator,
+                         {collective, type, op, ranks, counts[++turn % counts.size()], root});
+            });
           }
       },
       "HEDDLE_LOG=error");

@@ -4,19 +4,7 @@
 #include "matrix.hpp"
 
 namespace heddle::test {
-namespace {
-
 using base::Collective;
-
-// Every type, and every operation where there is any.
-template <typename Check>
-void for_types_and_ops(Collective collective, Check check) {
-  for (std::size_t type = 0; type < heddleNumTypes; ++type)
-    for (std::size_t op = 0; op < heddleNumOps; ++op)
-      if (op == heddleSum || base::reduces(collective)) check(type_at(type), op_at(op));
-}
-
-}  // namespace
 
 TEST_CASE("odd-counts: the whole product of types, operations, places, counts and ranks") {
   const int ranks = GENERATE(1, 2, 3, 4, 5, 8);

@@ -1,12 +1,13 @@
 // The bits that many all-reduces of inexact floats come to, as one number: whatever happens to the
 // rails meanwhile, it stays the same. rails_fingerprint ROUNDS, under mpirun.
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "heddle/mpi.hpp"
 
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::size_t kCount = 1 << 19;
 
 // Each round adds to what the one before gave: a wrong bit stays to the end.
-std::uint64_t fingerprint(heddle::Communicator& communicator, int rounds) {
+std::string fingerprint(heddle::Communicator& communicator, int rounds) {
   std::mt19937 random(static_cast<unsigned>(1 + communicator.rank()));
   std::vector<float> own(kCount), sum(kCount), result(kCount);
   for (float& value : own) value = static_cast<float>(random()) * 1e-7F - 200;
@@ -26,11 +27,8 @@ std::uint64_t fingerprint(heddle::Communicator& communicator, int rounds) {
       std::fflush(stdout);
     }
   }
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-  const auto* bytes = reinterpret_cast<const unsigned char*>(result.data());
-  for (std::size_t i = 0; i < kCount * sizeof(float); ++i)
-    hash = (hash ^ bytes[i]) * 1099511628211U;
-  return hash;
+  return heddle::base::digest(
+      {reinterpret_cast<const char*>(result.data()), kCount * sizeof(float)});
 }
 
 }  // namespace
@@ -39,9 +37,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   try {
     auto communicator = heddle::from_mpi(MPI_COMM_WORLD);
-    const std::uint64_t hash = fingerprint(communicator, argc > 1 ? std::atoi(argv[1]) : 1);
-    std::printf("fingerprint of rank %d: %016llx\n", communicator.rank(),
-                static_cast<unsigned long long>(hash));
+    const std::string hash = fingerprint(communicator, argc > 1 ? std::atoi(argv[1]) : 1);
+    std::printf("fingerprint of rank %d: %s\n", communicator.rank(), hash.c_str());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -24,8 +24,6 @@ class LibrarySession : public Session {
   // Leaving is collective: a rank that an exception ends would wait for others that wait for it.
   ~LibrarySession() override {
     if (std::uncaught_exceptions() <= exceptions_) return;
-    sums_.clear();
-    registrations_.clear();
     try {
       communicator_.abort();
     } catch (const Error&) {
@@ -88,7 +86,7 @@ class LibrarySession : public Session {
   }
 
   const int exceptions_ = std::uncaught_exceptions();
-  // Destroyed from the last to the first: registrations before the communicator and the memory.
+  // Destroyed from the last to the first: the communicator before the memory that it may use.
   std::vector<HostBuffer<std::uint8_t>> buffers_;
   Communicator communicator_;
   bool registration_;

@@ -84,7 +84,7 @@ class Owner {
 }  // namespace detail
 
 // An operation under way, or nothing (an empty group's), which is done. Destroying it lets the
-// operation go on: the buffers must stay until then.
+// operation go on: the buffers must stay until then. It may outlive its communicator.
 class Work {
  public:
   explicit Work(heddleWork_t work) : work_(work) {}
@@ -109,30 +109,6 @@ class Work {
     return true;
   }
   detail::Owner<heddleWork_t, &heddleWorkFree> work_;
-};
-
-// A buffer that heddleCommRegister knows; must be destroyed before its communicator.
-class Registration {
- public:
-  Registration(heddleComm_t comm, void* buffer, std::size_t bytes) : comm_(comm) {
-    void* handle = nullptr;
-    detail::check(heddleCommRegister(comm, buffer, bytes, &handle));
-    handle_ = handle;
-  }
-  Registration(Registration&& other) noexcept
-      : comm_(other.comm_), handle_(std::exchange(other.handle_, nullptr)) {}
-  Registration& operator=(Registration&& other) noexcept {
-    std::swap(comm_, other.comm_);
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~Registration() {
-    if (handle_ != nullptr) (void)heddleCommDeregister(comm_, handle_);
-  }
-
- private:
-  heddleComm_t comm_;
-  void* handle_ = nullptr;
 };
 
 // Host memory that suits operations best (heddleMemAlloc): touched, page aligned, contents

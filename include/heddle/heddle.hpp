@@ -13,6 +13,7 @@
 #include "heddle/handles.hpp"
 #include "heddle/heddle.h"
 #include "heddle/range_operations.hpp"
+#include "heddle/registration.hpp"
 
 namespace heddle {
 
@@ -47,16 +48,18 @@ class Communicator : public RangeOperations {
     return text;
   }
 
+  // `buffer` must stay where it is until the registration or the communicator ends.
   template <Output R>
   [[nodiscard]] Registration register_buffer(R&& buffer) {
     const std::size_t bytes = std::ranges::size(buffer) * sizeof(*std::ranges::data(buffer));
-    return Registration(get(), std::ranges::data(buffer), bytes);
+    return Registration(membership(), std::ranges::data(buffer), bytes);
   }
 
   // Waits for this rank's operations; no new ones are taken afterwards.
   void finalize() { detail::check(heddleCommFinalize(get())); }
   // Ends all operations, here and on the other ranks, within 2 s; a thread that waits in one gets
-  // heddleAborted. Only the destructor may be called afterwards.
+  // heddleAborted. Only the destructor may be called afterwards; works, registrations and ops may
+  // end later.
   void abort() { detail::check(heddleCommAbort(release())); }
 
  private:

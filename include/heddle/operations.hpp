@@ -11,6 +11,7 @@
 
 #include "heddle/handles.hpp"
 #include "heddle/heddle.h"
+#include "heddle/membership.hpp"
 #include "heddle/reduce_op.hpp"
 
 namespace heddle {
@@ -199,7 +200,7 @@ class Operations {
 
   // The op that multiplies this rank's input by one element of `type` before it is added.
   PreScaledSum pre_scaled_sum(const void* scalar, heddleDataType_t type) {
-    return PreScaledSum(get(), scalar, type);
+    return PreScaledSum(comm_, scalar, type);
   }
 
  protected:
@@ -208,6 +209,7 @@ class Operations {
     detail::check(heddleCommCount(comm, &size_));
   }
   std::size_t parts() const noexcept { return static_cast<std::size_t>(size_); }
+  const detail::Membership& membership() const noexcept { return comm_; }
   heddleComm_t release() noexcept { return comm_.release(); }
 
  private:
@@ -229,7 +231,7 @@ class Operations {
     return blocks.displacements.empty() ? nullptr : entries("displacements", blocks.displacements);
   }
 
-  detail::Owner<heddleComm_t, &heddleCommDestroy> comm_;
+  detail::Membership comm_;
   int rank_ = 0;
   int size_ = 0;
 };

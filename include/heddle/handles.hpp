@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -83,6 +84,20 @@ class Owner {
 };
 }  // namespace detail
 
+namespace detail {
+// Rounded up. What is negative is 0, and what a long cannot hold the most that it can: converting
+// hours::max() to milliseconds would overflow.
+template <typename Rep, typename Period>
+constexpr long milliseconds_of(std::chrono::duration<Rep, Period> time) {
+  constexpr long kMost = std::numeric_limits<long>::max();
+  using Real = std::chrono::duration<double, std::milli>;
+  const double real = std::chrono::duration_cast<Real>(time).count();
+  if (!(real > 0)) return 0;
+  if (real >= static_cast<double>(kMost)) return kMost;
+  return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+}
+}  // namespace detail
+
 // An operation under way, or nothing (an empty group's), which is done. Destroying it lets the
 // operation go on: the buffers must stay until then. It may outlive its communicator.
 class Work {
@@ -96,8 +111,7 @@ class Work {
   template <typename Rep, typename Period>
   bool wait(std::chrono::duration<Rep, Period> time) {
     if (work_.get() == nullptr) return true;
-    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
-    return finished(heddleWorkWait(work_.get(), ms < 0 ? 0L : static_cast<long>(ms)));
+    return finished(heddleWorkWait(work_.get(), detail::milliseconds_of(time)));
   }
   // Never blocks; throws if the operation failed.
   bool done() { return work_.get() == nullptr || finished(heddleWorkTest(work_.get())); }

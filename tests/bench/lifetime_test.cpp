@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -165,4 +166,20 @@ TEST_CASE("a work outlives its communicator and keeps its result") {
       CHECK(error.code() == heddleAborted);
     }
   }
+}
+
+TEST_CASE("a wait's time limit is in milliseconds, rounded up, and at most what a long holds") {
+  using heddle::detail::milliseconds_of;
+  using namespace std::chrono_literals;
+  constexpr long kMost = std::numeric_limits<long>::max();
+  STATIC_REQUIRE(milliseconds_of(20ms) == 20);
+  STATIC_REQUIRE(milliseconds_of(1ns) == 1);
+  STATIC_REQUIRE(milliseconds_of(1.5s) == 1500);
+  STATIC_REQUIRE(milliseconds_of(0s) == 0);
+  STATIC_REQUIRE(milliseconds_of(-1s) == 0);
+  STATIC_REQUIRE(milliseconds_of(std::chrono::hours::max()) == kMost);
+  STATIC_REQUIRE(milliseconds_of(std::chrono::hours::min()) == 0);
+  STATIC_REQUIRE(milliseconds_of(std::chrono::milliseconds::max()) == kMost);
+  STATIC_REQUIRE(milliseconds_of(std::chrono::duration<double>(1e300)) == kMost);
+  STATIC_REQUIRE(milliseconds_of(std::chrono::nanoseconds::max()) == 9'223'372'036'855);
 }

@@ -3,7 +3,7 @@
 #include "device/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "device/test_float8_codecs.cpp"
+#define HWY_TARGET_INCLUDE "device/float8_codecs_test.cpp"
 #include "hwy/foreach_target.h"
 // foreach_target.h comes first.
 #include "device/codecs-inl.hpp"

@@ -119,10 +119,16 @@ Times Measurement::time(const Step& step) {
   if (step.in_place) std::memset(receive_, 0, bytes_of(step, larger(benchmark_)));
   for (int i = 0; i < options_.warmup; ++i) benchmark_.run(session_, step);
   control_.barrier();
-  const double start = seconds(options_.cpu_time);
+  double start = seconds(options_.cpu_time);
   for (int i = 0; i < options_.iterations; ++i) {
-    for (int j = 0; j < options_.aggregate; ++j) benchmark_.run(session_, step);
-    if (options_.blocking == 1) control_.barrier();
+    for (int j = 0; j < options_.aggregate; ++j) {
+      benchmark_.run(session_, step);
+      if (options_.blocking == Blocking::each_operation) control_.barrier();
+    }
+    if (options_.blocking != Blocking::each_iteration) continue;
+    const double before = seconds(options_.cpu_time);
+    control_.barrier();
+    start += seconds(options_.cpu_time) - before;
   }
   const double time =
       (seconds(options_.cpu_time) - start) / options_.iterations / options_.aggregate;

@@ -15,7 +15,7 @@ namespace {
 // What the flags fill before the values are translated.
 struct Raw {
   std::string min = "32M", max = "32M", step = "1M", type = "float", op = "sum";
-  int average = 1, cpu_time = 0, timestamps = 0, registration = 0, threads = 1;
+  int average = 1, blocking = 0, cpu_time = 0, timestamps = 0, registration = 0, threads = 1;
 };
 
 std::size_t bytes_of(const std::string& flag, const std::string& text) {
@@ -52,7 +52,9 @@ void add_flags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("-r,--root", options.root,
                  "root of operations that have one, -1 for every rank in turn (0)")
       ->check(CLI::Range(-1, 1 << 30));
-  app.add_option("-z,--blocking", options.blocking, "1: a barrier after each iteration (0)")
+  app.add_option("-z,--blocking", raw.blocking,
+                 "1: a barrier after each operation; 2: none, each waits for its own part, as with "
+                 "0; 3: a barrier after each iteration, whose time does not count (0)")
       ->check(CLI::Range(0, 3));
   app.add_option("-a,--average", raw.average, "time of 0 rank 0, 1 average, 2 min, 3 max (1)")
       ->check(CLI::Range(0, 3));
@@ -106,6 +108,7 @@ Options parse_options(const std::string& program, const std::vector<std::string>
     throw Usage(error.what(), kInvalidUsage);
   }
   options.average = static_cast<Average>(raw.average);
+  options.blocking = static_cast<Blocking>(raw.blocking);
   options.cpu_time = raw.cpu_time != 0;
   options.timestamps = raw.timestamps != 0;
   options.registration = raw.registration != 0;

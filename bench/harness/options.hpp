@@ -13,14 +13,19 @@ namespace heddle::bench {
 // How the ranks' times become the one that is printed (-a).
 enum class Average { rank0 = 0, mean = 1, min = 2, max = 3 };
 
+// How ranks wait for each other between timed operations (-z). Each waits for its own part of an
+// operation in any case, so that `wait` adds nothing to `none`. The time of barriers counts, but
+// for `each_iteration`.
+enum class Blocking { none = 0, each_operation = 1, wait = 2, each_iteration = 3 };
+
 struct Options {
   int ranks = 0;  // to fork; 0: not said
   std::size_t min_bytes = 32u << 20, max_bytes = 32u << 20, step_bytes = 1u << 20;
   std::size_t factor = 0;  // 0: step_bytes
   int iterations = 20, aggregate = 1, warmup = 1, cycles = 1;
-  int check = 1;     // checked iterations; 0: off
-  int root = 0;      // -1: every rank in turn
-  int blocking = 0;  // 1: a barrier after each iteration
+  int check = 1;  // checked iterations; 0: off
+  int root = 0;   // -1: every rank in turn
+  Blocking blocking = Blocking::none;
   Average average = Average::mean;
   bool cpu_time = false, timestamps = false, registration = false;
   double timeout = 0;  // seconds without progress; 0: the library's

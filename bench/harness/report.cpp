@@ -49,7 +49,7 @@ Json config_json(const Run& run) {
   config["aggregated_iterations"] = options.aggregate;
   config["validation"] = options.check;
   config["graph"] = 0;
-  config["blocking_collectives"] = text_of(options.blocking != 0);
+  config["blocking_collectives"] = text_of(options.blocking != Blocking::none);
   config["devices"] = Json::array();
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank)
     config["devices"].push_back({{"rank", rank},

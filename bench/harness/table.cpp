@@ -10,6 +10,17 @@
 namespace heddle::bench {
 namespace {
 
+// What the preamble says of -z; nothing of its default.
+std::string_view blocking_text(Blocking blocking) {
+  switch (blocking) {
+    case Blocking::each_operation: return "# -z 1: a barrier after each operation\n";
+    case Blocking::wait: return "# -z 2: no barriers; operations wait for their own part anyway\n";
+    case Blocking::each_iteration:
+      return "# -z 3: a barrier after each iteration, whose time does not count\n";
+    default: return "";
+  }
+}
+
 std::string half_text(const std::optional<Half>& half, Average average) {
   if (!half) return fmt::format("  {0:>7}  {0:>6}  {0:>6}    {0}", "N/A");
   std::string text = fmt::format("  {:>7}  {:>6}  {:>6}", number(half->times.by(average) * 1e6, 7),
@@ -39,10 +50,10 @@ std::string preamble(const Run& run) {
   const bool by_factor = options.factor > 1;
   text += fmt::format(
       "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg "
-      "iters: {} validation: {} graph: 0 unalign: 0\n#\n# Using devices\n",
+      "iters: {} validation: {} graph: 0 unalign: 0\n{}#\n# Using devices\n",
       options.min_bytes, options.max_bytes, by_factor ? options.factor : options.step_bytes,
       by_factor ? "factor" : "bytes", options.warmup, options.iterations, options.aggregate,
-      options.check);
+      options.check, blocking_text(options.blocking));
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank)
     text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [{}] {}\n", rank, 0,
                         run.ranks[rank].pid, run.ranks[rank].host, 0, "host", "memory");

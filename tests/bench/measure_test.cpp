@@ -172,6 +172,70 @@ Row row_with_a_late_rank(Options options) {
 
 }  // namespace
 
+namespace {
+
+// Counts the barriers of one rank, each of which takes at least `seconds`.
+class CountedBarriers : public Control {
+ public:
+  using Control::all_gather;
+  CountedBarriers(Control& control, double seconds) : control_(control), seconds_(seconds) {}
+  int rank() const override { return control_.rank(); }
+  int ranks() const override { return control_.ranks(); }
+  void barrier() override {
+    ++barriers;
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
+    control_.barrier();
+  }
+  void all_gather(const void* send, void* receive, std::size_t bytes) override {
+    control_.all_gather(send, receive, bytes);
+  }
+  bool is_news(std::string_view failure) override { return control_.is_news(failure); }
+
+  int barriers = 0;
+
+ private:
+  Control& control_;
+  double seconds_;
+};
+
+struct Counted {
+  int barriers;
+  double seconds;  // of the out-of-place half
+};
+Counted counted(Blocking blocking, int aggregate, double seconds) {
+  Options options = small_options();
+  options.min_bytes = options.max_bytes = 64;
+  options.blocking = blocking;
+  options.aggregate = aggregate;
+  options.check = 0;
+  Counted result{};
+  on_threads(1, {}, [&](Control& control, Session& session) {
+    CountedBarriers barriers(control, seconds);
+    Measurement measurement(kAllReduce, options, barriers, session);
+    const Row row = measurement.measure(64, {heddleFloat32, Op::sum, 0});
+    result = {barriers.barriers, row.out_of_place.times.max};
+  });
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("-z sets barriers between operations or iterations, or none") {
+  constexpr int kHalves = 2, kIterations = 2, kAggregate = 3;
+  const int none = counted(Blocking::none, kAggregate, 0).barriers;
+  CHECK(none == kHalves);
+  CHECK(counted(Blocking::wait, kAggregate, 0).barriers == none);
+  CHECK(counted(Blocking::each_operation, kAggregate, 0).barriers ==
+        none + kHalves * kIterations * kAggregate);
+  CHECK(counted(Blocking::each_iteration, kAggregate, 0).barriers == none + kHalves * kIterations);
+}
+
+TEST_CASE("-z 1 counts the time of its barriers, -z 3 does not") {
+  constexpr double kLong = 0.5;  // seconds of a barrier; an operation takes microseconds
+  CHECK(counted(Blocking::each_operation, 1, kLong).seconds >= kLong);
+  CHECK(counted(Blocking::each_iteration, 1, kLong).seconds < kLong);
+}
+
 TEST_CASE("late-joiner") {
   Options options = small_options();
   options.average = Average::max;

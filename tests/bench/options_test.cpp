@@ -1,8 +1,8 @@
+#include "harness/options.hpp"
 #include "bench/text.hpp"
 #include "catch.hpp"
 #include "harness/benchmark.hpp"
 #include "harness/names.hpp"
-#include "harness/options.hpp"
 
 using namespace heddle::bench;
 using heddle::Op;
@@ -60,7 +60,7 @@ TEST_CASE("each flag is understood, short and long") {
   CHECK(options.check == 0);
   CHECK(options.ops == std::vector{Op::max});
   CHECK(options.types == std::vector{heddleFloat16});
-  CHECK(options.blocking == 1);
+  CHECK(options.blocking == Blocking::each_operation);
   CHECK(options.average == Average::max);
   CHECK(options.cpu_time);
   CHECK(options.timestamps);

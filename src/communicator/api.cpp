@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "communicator/arguments.hpp"
 #include "communicator/entrance.hpp"
 #include "communicator/handles.hpp"
 #include "device/host_memory.hpp"
@@ -165,9 +166,7 @@ HEDDLE_API heddleResult_t heddleRedOpCreatePreMulSum(heddleRedOp_t* op, const vo
     const auto communicator = usable(comm);
     required(op, "op");
     if (scalar == nullptr) fail(heddleInvalidArgument, "scalar is NULL");
-    if (heddle::base::size_of(type) == 0)
-      fail(heddleInvalidArgument, "data type is {}: allowed is 0 (heddleInt8) to {}",
-           static_cast<int>(type), heddleNumTypes - 1);
+    heddle::communicator::check_type(type);
     if (residence != heddleScalarHostImmediate)
       fail(heddleInvalidArgument,
            "residence is {}: this build reads scalars from host memory only; allowed is 1 "

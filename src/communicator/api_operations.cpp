@@ -1,5 +1,6 @@
 // The C API's operations (heddle/operations.h).
 #include <memory>
+#include <optional>
 
 #include "communicator/arguments.hpp"
 #include "communicator/group.hpp"
@@ -13,6 +14,7 @@ using heddle::communicator::Communicator;
 using heddle::communicator::guarded;
 using heddle::communicator::Operation;
 using heddle::communicator::Place;
+using heddle::communicator::PreScaledSums;
 using heddle::communicator::refuse_forked_child;
 using heddle::communicator::required;
 using heddle::communicator::thread_error;
@@ -67,40 +69,38 @@ heddleResult_t start(heddleComm_t comm, heddleWork_t* work, Make&& make) {
   return result;
 }
 
-// A pre-scaled sum is a sum with the scalar that this communicator keeps for it.
-void set_scale(Communicator& communicator, heddleDataType_t type, heddleRedOp_t& op, Call& call) {
-  if (static_cast<int>(op) < heddleNumOps) return;
+// A pre-scaled sum is a sum with the scalar that this communicator keeps for it: makes `op` that
+// sum, and returns the scalar.
+std::optional<PreScaledSums::Sum> take_scale(Communicator& communicator, heddleDataType_t type,
+                                             heddleRedOp_t& op) {
+  if (static_cast<int>(op) < heddleNumOps) return std::nullopt;
   const auto sum = communicator.sums().find(op);
   if (sum.type != type)
     fail(heddleInvalidArgument, "data type is {}: this pre-scaled sum was made for {}",
          heddle::base::name_of(type), heddle::base::name_of(sum.type));
   op = heddleSum;
-  call.scaled = true;
-  call.scale = sum.scale;
+  return sum;
 }
 
-auto even(Collective collective, Arguments arguments) {
-  return [=](Communicator& communicator, const Place& place) mutable {
-    Call scale;
+// `check` is checked_call or checked_uneven_call.
+template <typename Check, typename Passed>
+auto collective_call(Check* check, Collective collective, const Passed& passed) {
+  return [=](Communicator& communicator, const Place& place) {
+    Passed arguments = passed;
+    std::optional<PreScaledSums::Sum> sum;
     if (heddle::base::reduces(collective))
-      set_scale(communicator, arguments.type, arguments.op, scale);
-    Call call = heddle::communicator::checked_call(collective, arguments, place);
-    call.scaled = scale.scaled;
-    call.scale = scale.scale;
+      sum = take_scale(communicator, arguments.type, arguments.op);
+    Call call = check(collective, arguments, place);
+    call.scaled = sum.has_value();
+    if (sum) call.scale = sum->scale;
     return call;
   };
 }
-
-auto uneven(Collective collective, UnevenArguments arguments) {
-  return [=](Communicator& communicator, const Place& place) mutable {
-    Call scale;
-    if (heddle::base::reduces(collective))
-      set_scale(communicator, arguments.type, arguments.op, scale);
-    Call call = heddle::communicator::checked_uneven_call(collective, arguments, place);
-    call.scaled = scale.scaled;
-    call.scale = scale.scale;
-    return call;
-  };
+auto even(Collective collective, const Arguments& arguments) {
+  return collective_call(heddle::communicator::checked_call, collective, arguments);
+}
+auto uneven(Collective collective, const UnevenArguments& arguments) {
+  return collective_call(heddle::communicator::checked_uneven_call, collective, arguments);
 }
 
 auto transfer(Direction direction, const void* buffer, size_t count, heddleDataType_t type,

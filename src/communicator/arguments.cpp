@@ -23,13 +23,6 @@ std::size_t checked_bytes(std::size_t count, heddleDataType_t type, int blocks) 
   return bytes;
 }
 
-void check_type(heddleDataType_t type) {
-  if (base::size_of(type) == 0)
-    fail(heddleInvalidArgument,
-         "data type is {}: allowed is 0 (heddleInt8) to {} (heddleFloat8e5m2)",
-         static_cast<int>(type), heddleNumTypes - 1);
-}
-
 void check_op(heddleRedOp_t op) {
   if (static_cast<unsigned>(op) >= heddleNumOps)
     fail(heddleInvalidArgument, "reduction is {}: allowed is 0 (heddleSum) to {} (heddleAvg)",
@@ -150,6 +143,13 @@ void check_blocks(const executor::Blocks& blocks, Collective collective, std::si
 }
 
 }  // namespace
+
+void check_type(heddleDataType_t type) {
+  if (base::size_of(type) == 0)
+    fail(heddleInvalidArgument,
+         "data type is {}: allowed is 0 (heddleInt8) to {} (heddleFloat8e5m2)",
+         static_cast<int>(type), heddleNumTypes - 1);
+}
 
 Call checked_call(Collective collective, const Arguments& arguments, const Place& place) {
   const auto& [send, receive, count, type, op, stream, root] = arguments;

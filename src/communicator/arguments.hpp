@@ -15,6 +15,9 @@ struct Place {
   int ranks;
 };
 
+// An element type of heddle.h.
+void check_type(heddleDataType_t type);
+
 // What a program passes for blocks of equal length.
 struct Arguments {
   const void* send;

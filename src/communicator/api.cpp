@@ -18,6 +18,23 @@ using heddle::communicator::usable;
 
 namespace {
 
+// 0.1.0, whose heddleConfig_t was the first.
+constexpr unsigned kFirstVersion = 100;
+// The last of this minor version: what patches change, no program sees.
+constexpr unsigned kLastVersion = HEDDLE_VERSION_CODE / 100 * 100 + 99;
+
+void check_config(const heddleConfig_t& config) {
+  if (config.size != sizeof(heddleConfig_t))
+    fail(heddleInvalidArgument,
+         "config.size is {}: allowed is {}; start from HEDDLE_CONFIG_INITIALIZER", config.size,
+         sizeof(heddleConfig_t));
+  if (config.version < kFirstVersion || config.version > kLastVersion)
+    fail(heddleInvalidArgument,
+         "config.version is {}: allowed is {} to {} (the library is {}.{}.{}); start from "
+         "HEDDLE_CONFIG_INITIALIZER, and load no library older than the program's headers",
+         config.version, kFirstVersion, kLastVersion, HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH);
+}
+
 void join(heddleComm_t* comm, const heddleConfig_t* config,
           const std::function<std::shared_ptr<Communicator>(const heddle::base::Settings&)>& how) {
   required(comm, "comm");
@@ -25,10 +42,7 @@ void join(heddleComm_t* comm, const heddleConfig_t* config,
   refuse_forked_child();
   std::string_view overrides;
   if (config != nullptr) {
-    if (config->size != sizeof(heddleConfig_t))
-      fail(heddleInvalidArgument,
-           "config.size is {}: allowed is {}; start from HEDDLE_CONFIG_INITIALIZER", config->size,
-           sizeof(heddleConfig_t));
+    check_config(*config);
     if (config->settings != nullptr) overrides = config->settings;
   }
   const auto settings = heddle::communicator::read_settings(overrides);

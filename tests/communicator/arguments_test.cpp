@@ -184,6 +184,13 @@ TEST_CASE("config is checked") {
   config.size = 3;
   CHECK(heddleCommInitRankConfig(&comm, 1, id, 0, &config) == heddleInvalidArgument);
   CHECK_THAT(last_error(), Contains("config.size is 3"));
+  for (const unsigned version : {0U, 99U, HEDDLE_VERSION_CODE + 100U}) {
+    config = HEDDLE_CONFIG_INITIALIZER;
+    config.version = version;
+    CHECK(heddleCommInitRankConfig(&comm, 1, id, 0, &config) == heddleInvalidArgument);
+    CHECK_THAT(last_error(),
+               Contains("config.version is " + std::to_string(version) + ": allowed is 100 to "));
+  }
   config = HEDDLE_CONFIG_INITIALIZER;
   config.settings = "HEDDLE_CHANNELS=many";
   CHECK(heddleCommInitRankConfig(&comm, 1, id, 0, &config) == heddleInvalidArgument);

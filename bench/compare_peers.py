@@ -20,16 +20,12 @@ import os
 import pathlib
 import platform
 import re
-import signal
 import statistics
-import subprocess
 import sys
-import time
 
+from peers.running import KEEP_HEAP, ROW, launch
 from pictures import size_text
 
-KEEP_HEAP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
-             "MALLOC_TOP_PAD_": str(64 << 20)}
 OPEN_MPI = "mpirun.openmpi --allow-run-as-root --oversubscribe -np {n} {bind}"
 MPICH = "mpirun.mpich -np {n} {mpich_bind}"
 TCP = {"HEDDLE_SHM": "0", "HEDDLE_PROVIDER": "tcp", "HEDDLE_IFACE": "lo"}
@@ -67,43 +63,11 @@ GROUPS = {
     ],
 }
 
-ROW = re.compile(r"^(\w+) +(\d+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+) +(\d+) +(\d+)$", re.M)
 LIMIT = re.compile(r"^(\w+) ([\d.]+)$", re.M)
 FIELDS = "group ranks op library round bytes time_us busbw wrong iterations load".split()
 
 
 # ---- running ----------------------------------------------------------------------------------
-
-def busy_seconds():
-    """Processor seconds used by all programs since the machine started."""
-    with open("/proc/stat") as stat:
-        user, nice, system, _, _, irq, softirq = map(int, stat.readline().split()[1:8])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
-
-
-def own_seconds():
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
-def launch(command, environment, limit):
-    """Output, failure in words or None, and the load by others."""
-    busy, own, start = busy_seconds(), own_seconds(), time.time()
-    process = subprocess.Popen(command, env={**os.environ, **environment}, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True)
-    failure = None
-    try:
-        output, errors = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, errors = process.communicate()
-        failure = f"still running after {limit} s"
-    if failure is None and process.returncode != 0:
-        failure = f"status {process.returncode}: {errors.strip()[-400:]}"
-    others = busy_seconds() - busy - (own_seconds() - own)
-    return output, failure, max(0.0, others / (time.time() - start) / os.cpu_count())
-
 
 def command_of(library, ranks, op, arguments, build):
     # Ranks on cores of their own where there are enough; else free to move.

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 
-import compare_peers as peers
+from peers.running import KEEP_HEAP, ROW, launch
 from pictures import size_text
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "netns"))
@@ -60,7 +60,7 @@ def command_of(cluster, library, rails, ranks_per_host, program, folder):
         settings = {"HEDDLE_PROVIDER": "tcp", "HEDDLE_IFACE": interfaces(rails)}
         return open_mpi(cluster, ranks_per_host, settings, program), settings
     if library == "Open MPI, tcp":
-        settings = dict(peers.KEEP_HEAP)
+        settings = dict(KEEP_HEAP)
         mca = "--mca pml ob1 --mca btl tcp,vader,self --mca mpi_yield_when_idle 1".split()
         mca += ["--mca", "btl_tcp_if_include", interfaces(rails)]
         return open_mpi(cluster, ranks_per_host, settings, mca + program), settings
@@ -69,7 +69,7 @@ def command_of(cluster, library, rails, ranks_per_host, program, folder):
     agent.chmod(0o700)
     hosts = pathlib.Path(folder) / "hosts"
     hosts.write_text("".join(f"{cluster.name}-{i}:{ranks_per_host}\n" for i in range(2)))
-    settings = {**peers.KEEP_HEAP, "UCX_TLS": "tcp,self,sysv,posix", "UCX_MAX_EAGER_RAILS": "1",
+    settings = {**KEEP_HEAP, "UCX_TLS": "tcp,self,sysv,posix", "UCX_MAX_EAGER_RAILS": "1",
                 "UCX_NET_DEVICES": interfaces(rails), "UCX_MAX_RNDV_RAILS": str(rails)}
     return cluster.words("exec", 0, "mpirun.mpich", "-launcher", "ssh", "-launcher-exec", agent,
                          "-iface", "eth0", "-f", hosts, "-np", 2 * ranks_per_host,
@@ -92,8 +92,8 @@ def measure(cluster, number, arguments, writer, given_up):
             with tempfile.TemporaryDirectory() as folder:
                 command, settings = command_of(cluster, library, rails, ranks_per_host, program,
                                                folder)
-                output, failure, _ = peers.launch(command, settings, arguments.limit)
-            for _, _, size, us, _, busbw, wrong, _ in peers.ROW.findall(output):
+                output, failure, _ = launch(command, settings, arguments.limit)
+            for _, _, size, us, _, busbw, wrong, _ in ROW.findall(output):
                 rows.append(dict(zip(FIELDS, (number, ranks_per_host, library, rails, int(size),
                                               float(us), float(busbw), int(wrong)))))
                 writer.writerow(rows[-1])
@@ -119,7 +119,7 @@ def lose_a_rail(cluster, arguments):
                                  [cluster.words("link", 0, "r1", "down")])
         puller.start()
         try:
-            _, failure, _ = peers.launch(command, settings, arguments.limit)
+            _, failure, _ = launch(command, settings, arguments.limit)
         finally:
             puller.cancel()
             puller.join()

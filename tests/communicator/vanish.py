@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "transport" / "fabric"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "netns"))
 import cluster_job  # noqa: E402
 
 

@@ -12,11 +12,12 @@ import sys
 import time
 from pathlib import Path
 
-from cluster_job import CLUSTER, Job, PROGRAM, RAILS, SPARE, cluster, expect, run
-from rank_processes import ends_of_ranks
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "netns"))
+from cluster_job import CLUSTER, Job, RAILS, SPARE, cluster, expect, run  # noqa: E402
+from rank_processes import ends_of_ranks  # noqa: E402
 
 RATE = "400mbit"
-RANK_PROGRAM = sys.argv[2]
+PROGRAM, RANK_PROGRAM = sys.argv[1:3]
 
 
 def give_rails_back():
@@ -36,14 +37,14 @@ def swallow_long_packets(rail):
 
 def long_packets_vanish_from_the_start():
     swallow_long_packets("r3")
-    job = Job(5)
+    job = Job(PROGRAM, 5)
     expect(job.end(120) == 0 and job.rows_are_right(), "3 of 4 rails", job)
     expect(re.search("rail r3 .*does not answer", job.text()), "it is not said", job)
     give_rails_back()
 
 
 def long_packets_vanish_later():
-    job = Job(1000000)
+    job = Job(PROGRAM, 1000000)
     job.wait_for("all-reduce of")
     swallow_long_packets("r1")
     job.wait_for("rail r1 .*is given up")
@@ -56,7 +57,7 @@ def long_packets_vanish_later():
 def lengths_differ():
     """One end of r2 takes jumbo frames, the other does not: TCP finds a length that suits both."""
     cluster("exec", 1, "ip", "link", "set", "r2", "mtu", 1500)
-    job = Job(5)
+    job = Job(PROGRAM, 5)
     expect(job.end(120) == 0 and job.rows_are_right(), "r2 of different MTU", job)
     expect("WARN NET/OFI rail" not in job.text(), "a rail is not used", job)
     cluster("exec", 1, "ip", "link", "set", "r2", "mtu", 9000)
@@ -65,7 +66,7 @@ def lengths_differ():
 def lengths_differ_later():
     """The other end of r2 is set to short frames under a running job, whose connections have agreed
     upon long ones: either they arrive, or the rail is named."""
-    job = Job(1000000)
+    job = Job(PROGRAM, 1000000)
     job.wait_for("all-reduce of")
     cluster("exec", 1, "ip", "link", "set", "r2", "mtu", 1500)
     job.wait_for_rows(5)
@@ -94,7 +95,7 @@ def a_peer_hangs():
     """Alive, but it does nothing: its kernel still acknowledges. Only the library's own deadline
     can tell, and it names the rank."""
     # So many that it is within one of them: the program's own barriers are MPI's, which waits.
-    job = Job(1, operations=1000000, HEDDLE_TIMEOUT="5")
+    job = Job(PROGRAM, 1, operations=1000000, HEDDLE_TIMEOUT="5")
     job.wait_for("all-reduce of")
     time.sleep(2)
     stopped = ranks_of_host(1)
@@ -110,7 +111,7 @@ def a_peer_hangs():
 
 
 def providers_differ():
-    job = Job(2, on_host_1="HEDDLE_PROVIDER=sockets", HEDDLE_PROVIDER="tcp")
+    job = Job(PROGRAM, 2, on_host_1="HEDDLE_PROVIDER=sockets", HEDDLE_PROVIDER="tcp")
     expect(job.end(120) != 0, "ranks with different providers run", job)
     expect(re.search("HEDDLE_PROVIDER.*(tcp.*sockets|sockets.*tcp)", job.text()),
            "no error names both providers", job)
@@ -122,7 +123,7 @@ def rails_have_ipv6_only():
             cluster("exec", host, "ip", "addr", "flush", "dev", f"r{k}")
             cluster("exec", host, "ip", "addr", "add", f"fd00:77:{k}::{host + 1}/64", "dev",
                     f"r{k}", "nodad")
-    job = Job(5, HEDDLE_LOG="info")
+    job = Job(PROGRAM, 5, HEDDLE_LOG="info")
     expect(job.end(120) == 0 and job.rows_are_right(), "IPv6", job)
     expect("ranks meet at [fd00:77::1]" in job.text() and "10.77." not in job.text(),
            "something went over IPv4", job)

@@ -6,8 +6,10 @@ memlock_test.py RANK_PROGRAM FOLDER_OF_PROVIDER
 """
 import sys
 import tempfile
+from pathlib import Path
 
-from rank_processes import ends_of_ranks, expect_of_each
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "netns"))
+from rank_processes import ends_of_ranks, expect_of_each  # noqa: E402
 
 PROGRAM, PROVIDER = sys.argv[1:3]
 RANKS = 3

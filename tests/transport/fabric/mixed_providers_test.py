@@ -5,8 +5,10 @@ both providers, and what to set.
 mixed_providers_test.py RANK_PROGRAM FOLDER_OF_PROVIDER
 """
 import sys
+from pathlib import Path
 
-from rank_processes import ends_of_ranks, expect_of_each
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "netns"))
+from rank_processes import ends_of_ranks, expect_of_each  # noqa: E402
 
 PROGRAM, PROVIDER = sys.argv[1:3]
 

@@ -13,9 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cluster_job import Job, RAILS, cluster, expect, run
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "netns"))
+from cluster_job import Job, RAILS, cluster, expect, run  # noqa: E402
 
-HEDDLE_INFO = sys.argv[2]
+PROGRAM, HEDDLE_INFO = sys.argv[1:3]
 RATE = 400  # Mbit/s: the machine has time to spare
 
 
@@ -32,7 +33,7 @@ def rail_bytes(folder):
 def sent_by_rail(what, size, speed):
     """Rail -> bytes, of a job whose rails are worth `speed` GB/s together."""
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(1, size=size, operations=1, HEDDLE_METRICS_FILE=f"{folder}/%h.prom")
+        job = Job(PROGRAM, 1, size=size, operations=1, HEDDLE_METRICS_FILE=f"{folder}/%h.prom")
         expect(job.end(120) == 0 and job.rows_are_right(), what, job)
         sent = rail_bytes(folder)
     expect(len(sent) == RAILS, f"{what}: bytes by rail are {sent}", job)

@@ -5,9 +5,13 @@
 rails_fingerprint_test.py RAILS_FINGERPRINT
 """
 import re
+import sys
+from pathlib import Path
 
-from cluster_job import Launch, PROGRAM, cluster, expect, run
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "netns"))
+from cluster_job import Launch, cluster, expect, run  # noqa: E402
 
+PROGRAM = sys.argv[1]
 ROUNDS = 200
 RANKS_PER_HOST = 2  # of two terms the order would not matter
 

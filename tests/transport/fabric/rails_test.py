@@ -13,9 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from cluster_job import Job, RAILS, SPARE, cluster, expect, run
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "netns"))
+from cluster_job import Job, RAILS, SPARE, cluster, expect, run  # noqa: E402
 
-HEDDLE_INFO = sys.argv[2]
+PROGRAM, HEDDLE_INFO = sys.argv[1:3]
 SEEDS = int(os.environ.get("HEDDLE_TEST_SEEDS", "2"))
 PULLS = 8
 
@@ -24,7 +25,7 @@ def pulled_at_random_moments():
     for seed in range(SEEDS):
         random.seed(seed)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a rank may write
-            job = Job(1000000, HEDDLE_METRICS_FILE=f"{folder}/%h.prom")
+            job = Job(PROGRAM, 1000000, HEDDLE_METRICS_FILE=f"{folder}/%h.prom")
             job.wait_for("all-reduce of")
             for pull in range(PULLS):
                 pull_one(job, f"seed {seed}, pull {pull}")
@@ -87,7 +88,7 @@ def metrics_tell_the_same(folder, job):
 
 
 def all_pulled():
-    job = Job(1000000, HEDDLE_TIMEOUT="10")
+    job = Job(PROGRAM, 1000000, HEDDLE_TIMEOUT="10")
     job.wait_for("all-reduce of")
     for rail in range(RAILS):
         cluster("link", 0, f"r{rail}", "down")
@@ -104,7 +105,7 @@ def all_pulled():
 
 
 def four_here_one_there():
-    job = Job(2)
+    job = Job(PROGRAM, 2)
     expect(job.end(120) == 0 and job.rows_are_right(), "4 to 1 rails", job)
     expect("1 rail; without a partner are r1, r2, r3 here, none there" in job.text() and
            "1 rail; without a partner are none here, r1, r2, r3 there" in job.text(),
@@ -115,7 +116,7 @@ def networks_apart():
     """r3 of host 1 is in another network: found out at connect, said, not used."""
     cluster("exec", 1, "ip", "addr", "flush", "dev", "r3")
     cluster("exec", 1, "ip", "addr", "add", "10.99.3.2/24", "dev", "r3")
-    job = Job(5)
+    job = Job(PROGRAM, 5)
     expect(job.end(120) == 0 and job.rows_are_right(), "3 of 4 rails", job)
     expect(re.search("rail r3 .*does not answer", job.text()), "it is not said", job)
 

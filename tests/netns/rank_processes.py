@@ -1,4 +1,4 @@
-"""rank_program (tests/communicator) as plain processes, for the tests beside this file."""
+"""rank_program (tests/communicator) as plain processes, for tests."""
 import os
 import subprocess
 import tempfile
@@ -11,8 +11,7 @@ def ends_of_ranks(program, of_rank, wrap=lambda rank, words: words, seconds=60):
         ranks = []
         for rank, settings in enumerate(of_rank):
             words = [program, str(rank), str(len(of_rank)), f"{folder}/id"]
-            environment = {**os.environ, "IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1",
-                           **settings}
+            environment = {**os.environ, **settings}
             ranks.append(subprocess.Popen(wrap(rank, words), env=environment, text=True,
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
         try:

@@ -1,4 +1,4 @@
-"""Jobs in an emulated cluster (tests/netns/cluster), for the tests beside this file."""
+"""Jobs in an emulated cluster (cluster, beside this file), for tests."""
 import os
 import re
 import signal
@@ -6,15 +6,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "netns"))
-from owned_cluster import NotUp, OwnedCluster  # noqa: E402
+from owned_cluster import NotUp, OwnedCluster
 
 CLUSTER = OwnedCluster("f")
 RAILS = 4
 SPARE = 3  # seconds over a deadline of the library until all of it is told
-PROGRAM = sys.argv[1]
 
 
 def cluster(*words, check=True):
@@ -29,7 +26,7 @@ class Launch:
 
     def __init__(self, program, on_host_1="", ranks_per_host=1, **settings):
         settings = {"HEDDLE_IFACE": "^lo,eth0", "HEDDLE_LOG": "info", "HEDDLE_RAIL_TIMEOUT": "0.5",
-                    "IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1", **settings}
+                    **settings}
         words = []
         for name, value in settings.items():
             words += ["-x", f"{name}={value}"]
@@ -63,12 +60,12 @@ class Launch:
 
 
 class Job(Launch):
-    """all_reduce_perf, which checks every element of every result, on a rank a host. Prints a row
-    for every 20 all-reduces of 2 MiB, or as is wanted."""
+    """all_reduce_perf, the program, which checks every element of every result, on a rank a host.
+    Prints a row for every 20 all-reduces of 2 MiB, or as is wanted."""
 
-    def __init__(self, rows, on_host_1="", size=2 << 20, operations=20, **settings):
+    def __init__(self, program, rows, on_host_1="", size=2 << 20, operations=20, **settings):
         self.row = f" +{size} "
-        super().__init__([PROGRAM, "-b", str(size), "-e", str(size), "-w", "1", "-n",
+        super().__init__([program, "-b", str(size), "-e", str(size), "-w", "1", "-n",
                           str(operations), "-c", "1", "-N", str(rows)], on_host_1, **settings)
 
     def rows(self):

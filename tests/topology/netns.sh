@@ -1,74 +1,28 @@
 #!/bin/sh
-# loopback-name, as far as one machine's choice goes: two network namespaces, each with lo, a
-# docker0 (the same address in both), a bridge of unsuspicious name, and the good interface made
-# last; each host's name resolves to 127.0.0.1. heddle-info must advertise the good interface alone.
+# loopback-name, as far as one machine's choice goes: the hosts of tests/netns/two_hosts.sh, each
+# with a bridge of unsuspicious name and a second address. heddle-info must advertise the good
+# interface alone.
 # Usage: netns.sh path/to/heddle-info. Exits with 77 when it cannot run here.
 set -eu
 
 info=$1
-skip() {
-  echo "SKIPPED: $*"
-  exit 77
-}
-[ "$(id -u)" = 0 ] || skip "network namespaces need root"
-command -v ip >/dev/null || skip "there is no ip command (package iproute2)"
+. "$(dirname "$0")/../netns/two_hosts.sh"
 command -v python3 >/dev/null || skip "there is no python3"
 
-a=heddle-$$-a
-b=heddle-$$-b
-work=$(mktemp -d)
-clean_up() {
-  ip netns del "$a" 2>/dev/null || true
-  ip netns del "$b" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap clean_up EXIT
-trap 'exit 1' INT TERM
-
-ip netns add "$a" 2>"$work/why" || skip "ip netns add: $(cat "$work/why")"
-ip netns add "$b"
-for ns in "$a" "$b"; do
-  ip -n "$ns" link set lo up
-  ip -n "$ns" link add docker0 type veth peer name docker0p 2>"$work/why" ||
-    skip "no veth interfaces: $(cat "$work/why")"
-  ip -n "$ns" addr add 172.17.0.1/16 dev docker0
-  ip -n "$ns" link set docker0 up
-  ip -n "$ns" link set docker0p up
-  if ip -n "$ns" link add guests type bridge 2>/dev/null; then
-    ip -n "$ns" addr add 172.18.0.1/16 dev guests
-    ip -n "$ns" link set guests up
-    ip -n "$ns" link add port type veth peer name portp
-    ip -n "$ns" link set port master guests up
-    ip -n "$ns" link set portp up addrgenmode none
+links_before() {
+  if ip -n "$1" link add guests type bridge 2>/dev/null; then
+    ip -n "$1" addr add 172.18.0.1/16 dev guests
+    ip -n "$1" link set guests up
+    ip -n "$1" link add port type veth peer name portp
+    ip -n "$1" link set port master guests up
+    ip -n "$1" link set portp up addrgenmode none
   fi
-done
-ip -n "$a" link add eth0 type veth peer name eth0 netns "$b"
-host=1
-for ns in "$a" "$b"; do
-  ip -n "$ns" addr add "10.77.0.$host/24" dev eth0
-  ip -n "$ns" addr add "10.77.1.$host/24" dev eth0 label eth0:1
-  ip -n "$ns" link set eth0 up
-  host=$((host + 1))
-done
-# The kernel calls a fresh link running up to a second late; until then libfabric passes it over.
-for ns in "$a" "$b"; do
-  tries=0
-  until ip -n "$ns" -br link show eth0 | grep -q ' UP '; do
-    tries=$((tries + 1))
-    [ "$tries" -lt 50 ] || { echo "eth0 in $ns does not come up"; exit 1; }
-    sleep 0.1
-  done
-done
-echo "127.0.0.1 localhost $(hostname)" >"$work/hosts"
-
-# inside NAMESPACE [VARIABLE=value]...: heddle-info's JSON, with the host's name on loopback. The
-# mount is seen in the namespace alone: ip netns exec gives each command its own.
-inside() {
-  ns=$1
-  shift
-  ip netns exec "$ns" env "$@" sh -c 'mount --bind "$1" /etc/hosts && exec "$2" --json' \
-    sh "$work/hosts" "$info"
 }
+addresses_of_eth0() { ip -n "$1" addr add "10.77.1.$2/24" dev eth0 label eth0:1; }
+two_hosts
+
+# inside NAMESPACE [VARIABLE=value]...: heddle-info's JSON.
+inside() { in_host "$@" "$info" --json; }
 
 inside "$a" >"$work/a.json"
 inside "$b" >"$work/b.json"

@@ -68,7 +68,7 @@ def check_table(name, ranks, text):
 
 def run(program, transport, ranks):
     command = [program, "-g", str(ranks), *SMALL, "-r", "-1"]
-    environment = dict(os.environ, IPATH_NO_BACKTRACE="1", HFI_NO_BACKTRACE="1")
+    environment = dict(os.environ)
     network = "shared memory"
     if transport == "tcp":
         environment.update(HEDDLE_SHM="0", HEDDLE_PROVIDER="tcp")

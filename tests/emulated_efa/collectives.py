@@ -27,8 +27,7 @@ def ranks_of(program, ranks):
 
 def run(program, provider, ranks, seed):
     environment = dict(
-        os.environ, **SLOTS, IPATH_NO_BACKTRACE="1", HFI_NO_BACKTRACE="1",
-        FI_PROVIDER_PATH=provider,
+        os.environ, **SLOTS, FI_PROVIDER_PATH=provider,
         HEDDLE_SHM="0", HEDDLE_PROVIDER="efa", HEDDLE_LOG="error",
         HEDDLE_EMULATED_EFA=str(ADAPTERS[seed % len(ADAPTERS)]),
         HEDDLE_EMULATED_EFA_SEED=str(seed), HEDDLE_EMULATED_EFA_IFACE="lo", HEDDLE_IFACE="lo",

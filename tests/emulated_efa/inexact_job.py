@@ -32,9 +32,8 @@ class Job:
         self.folder = tempfile.TemporaryDirectory()
         if not endless:
             self.stop()
-        environment = {**os.environ, "IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1",
-                       "HEDDLE_SHM": "0", "HEDDLE_IFACE": "lo", "HEDDLE_LOG": "warn",
-                       "HEDDLE_TIMEOUT": "60", **settings}
+        environment = {**os.environ, "HEDDLE_SHM": "0", "HEDDLE_IFACE": "lo",
+                       "HEDDLE_LOG": "warn", "HEDDLE_TIMEOUT": "60", **settings}
         self.files = [open(f"{self.folder.name}/{rank}", "w+") for rank in range(RANKS)]
         # RANK: the script's lines may name one.
         self.ranks = [subprocess.Popen([program, str(rank), str(RANKS), self.folder.name],

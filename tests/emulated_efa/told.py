@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     provider, info, program = sys.argv[1:]
-    real = dict(os.environ, IPATH_NO_BACKTRACE="1", HFI_NO_BACKTRACE="1", HEDDLE_IFACE="lo")
+    real = dict(os.environ, HEDDLE_IFACE="lo")
     emulated = dict(real, FI_PROVIDER_PATH=provider, HEDDLE_EMULATED_EFA_IFACE="lo",
                     HEDDLE_SHM="0", HEDDLE_PROVIDER="efa", HEDDLE_EMULATED_EFA="2")
 

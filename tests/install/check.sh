@@ -7,7 +7,6 @@ build=$1 cmake=$2 cxx=$3 cc=$4
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export IPATH_NO_BACKTRACE=1 HFI_NO_BACKTRACE=1
 # A launcher around this test is none of its programs' business.
 unset RANK WORLD_SIZE OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE 2>/dev/null || true
 

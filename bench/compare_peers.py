@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs Heddle and other libraries in turn, in one sitting, and tabulates the medians.
 
-    ninja -C build peers && bench/compare_peers.py --build build --csv docs/performance.csv \\
-        --markdown docs/performance-table.md
+    ninja -C build peers && bench/compare_peers.py --build build --csv docs/performance/peers.csv \\
+        --markdown peers.md
 
 One round launches every library once, for all sizes; the rounds follow each other, so that what
 disturbs the machine disturbs all of them. Every row is the median of its rounds. `load` is the

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Draws bus bandwidth over size, a line for each library, from the CSV of compare_peers.py.
 
-    bench/plot_busbw.py docs/performance.csv docs/busbw      writes docs/busbw.svg and .png
+    bench/plot_busbw.py docs/performance/peers.csv docs/performance/busbw
+
+writes docs/performance/busbw.svg and .png.
 """
 
 import collections

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/algorithms.md and its diagrams: make_algorithms_page.py PATH_OF_HEDDLE_SCHEDULE [FOLDER].
+"""Writes docs/algorithms.md and its diagrams:
+
+    docs/make_algorithms_page.py PATH_OF_HEDDLE_SCHEDULE [FOLDER]
 
 The prose is that of the algorithms' files in src/collectives; the diagrams are drawn from the lanes
 that heddle-schedule writes, run in unit time (schedule_diagram.py). Needs nothing but Python.
@@ -15,9 +17,9 @@ from schedule_diagram import draw
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = """# The algorithms
 
-Each is one file in `src/collectives/`, a pure function from (shape, rank, channel) to a lane of moves
-(docs/schedules.md says what those are), and is proved by the tests for every number of ranks from 1
-to 64. `HEDDLE_ALGO` names one for all collectives that it can serve; `heddle-schedule ring
+Each is one file in `src/collectives/`, a pure function from (shape, rank, channel) to a lane of
+moves (docs/schedules.md says what those are), and is proved by the tests for every number of ranks
+from 1 to 64. `HEDDLE_ALGO` names one for all collectives that it can serve; `heddle-schedule ring
 all-reduce 4` prints any of them, `--json` as a file that `HEDDLE_SCHEDULE` runs. This page is made
 by `docs/make_algorithms_page.py`.
 
@@ -26,8 +28,8 @@ A circle is a move, a line a message. The number is the piece of the message, or
 round has one piece; `+` reduces; pale does not keep the result; a black edge marks the move that
 completes it.
 
-`n` ranks, a message of `m` bytes; alpha is the price of a message, beta of a byte on the wire, gamma
-of a reduced byte.
+`n` ranks, a message of `m` bytes; alpha is the price of a message, beta of a byte on the wire,
+gamma of a reduced byte.
 """
 
 # What is drawn of each file: (algorithm, collective, ranks, ranks a host).

@@ -18,7 +18,9 @@ import tempfile
 DOCS = pathlib.Path(__file__).resolve().parent
 PAGE = DOCS / "simulator.md"
 PRESET = DOCS.parent / "src/topology/presets/p4d.24xlarge.json"
-SUMMARY = {4: (8.24, 42.04), 1: (3.02, 5.89), 0: (0.97, 2.38)}
+with open(DOCS / "machines/p4d-published.csv") as summary:  # adapters -> average, maximum
+    SUMMARY = {int(row["adapters"]): (float(row["mean_busbw"]), float(row["max_busbw"]))
+               for row in csv.DictReader(summary)}
 MEBIBYTE = 1 << 20
 
 

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "collectives/schedule_json.hpp"
+#include "table/sizes.hpp"
 #include "tuner/machine_file.hpp"
 
 namespace heddle::tools {
@@ -57,13 +58,11 @@ void check_moves(const simulator::Chosen& chosen) {
 
 constexpr std::size_t kElement = 4;  // float
 
-// As the benchmarks: blocks of one of several are multiples of 16 bytes.
 SimRow sized_row(base::Collective collective, int ranks, std::size_t bytes) {
   const auto blocks = static_cast<std::size_t>(
       std::max(base::input_blocks(collective, ranks), base::output_blocks(collective, ranks)));
   SimRow row{};
-  row.count = bytes / kElement;
-  if (blocks > 1) row.count = row.count / blocks / 4 * 4;
+  row.count = table::part_count(bytes, kElement, blocks);
   row.bytes = row.count * blocks * kElement;
   return row;
 }
@@ -96,12 +95,11 @@ std::optional<collectives::Schedule> sim_schedule(const topology::Machine& machi
 }
 
 double bus_factor(base::Collective collective, int ranks) {
-  const double part = 1.0 * (ranks - 1) / ranks;
   switch (collective) {
-    case base::Collective::all_reduce: return 2 * part;
+    case base::Collective::all_reduce: return table::moved_twice(ranks);
     case base::Collective::broadcast:
-    case base::Collective::reduce: return 1;
-    default: return part;
+    case base::Collective::reduce: return table::all_moved(ranks);
+    default: return table::moved_once(ranks);
   }
 }
 
@@ -152,12 +150,8 @@ std::vector<std::size_t> sim_sizes(const SimOptions& options) {
   if (options.min_bytes > options.max_bytes)
     base::fail(heddleInvalidArgument, "-b {} is larger than -e {}; allowed is up to it",
                options.min_bytes, options.max_bytes);
-  std::vector<std::size_t> sizes;
-  for (std::size_t size = options.min_bytes; size <= options.max_bytes;) {
-    sizes.push_back(size);
-    size *= static_cast<std::size_t>(options.factor);
-  }
-  return sizes;
+  return table::size_steps(options.min_bytes, options.max_bytes, 0,
+                           static_cast<std::size_t>(options.factor));
 }
 
 double mean_busbw(const std::vector<SimRow>& rows) {

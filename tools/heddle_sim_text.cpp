@@ -7,21 +7,14 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "heddle/version.h"
+#include "published.hpp"
+#include "table/table.hpp"
 
 namespace heddle::tools {
 namespace {
 
 std::string counted(int count, std::string_view what) {
   return base::counted(static_cast<std::size_t>(count), what);
-}
-
-// Two decimals if they fit the width, else one, else none: as the benchmarks print.
-std::string number(double value, int width) {
-  for (const int decimals : {2, 1, 0}) {
-    std::string text = fmt::format("{:{}.{}f}", value, width, decimals);
-    if (text.size() <= static_cast<std::size_t>(width)) return text;
-  }
-  return fmt::format("{:{}.1e}", value, width);
 }
 
 // Whose times these are: a schedule may be for fewer ranks than there are.
@@ -43,21 +36,13 @@ std::string network_text(const topology::Machine& machine, int adapters) {
                      network.staged ? ", messages staged in host memory" : "");
 }
 
-// Published of the job of two p4d.24xlarge, 16 ranks, all-reduce of float sums, 8 B to 1 GiB:
-// bus bandwidth in GB/s (docs/simulator.md).
-struct Published {
-  int adapters;
-  double mean, max;
-};
-constexpr Published kPublished[] = {{4, 8.24, 42.04}, {1, 3.02, 5.89}, {0, 0.97, 2.38}};
-
 std::optional<Published> published(const topology::Machine& machine, const SimOptions& options,
                                    int adapters) {
   const bool same = machine.name == "p4d.24xlarge" && machine.hosts == 2 &&
                     sim_collective(options) == base::Collective::all_reduce &&
                     options.min_bytes == 8 && options.max_bytes == std::size_t{1} << 30 &&
                     options.factor == 2;
-  for (const Published& row : kPublished)
+  for (const Published& row : published_summaries())
     if (same && row.adapters == adapters) return row;
   return std::nullopt;
 }
@@ -79,26 +64,15 @@ std::string sim_preamble(const topology::Machine& machine, const SimOptions& opt
       machine.software.name, machine.software.slots, machine.software.slot_bytes);
 }
 
-std::string sim_header() {
-  return fmt::format(
-      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}     out-of-place (simulated)           in-place "
-      "(simulated)\n"
-      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}     time  {:>6}  {:>6}  {:>6}     time  {:>6}  {:>6}  "
-      "{:>6}\n"
-      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  "
-      "{:>6}\n",
-      "", "", "", "", "", "size", "count", "type", "redop", "root", "algbw", "busbw", "#wrong",
-      "algbw", "busbw", "#wrong", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
-      "(us)", "(GB/s)", "(GB/s)", "");
-}
+std::string sim_header() { return table::header(table::kSimulatedHalves, "time"); }
 
 std::string sim_row_text(const SimRow& row) {
-  const std::string half = fmt::format("  {:>7}  {:>6}  {:>6}    N/A", number(row.seconds * 1e6, 7),
-                                       number(row.algbw, 6), number(row.busbw, 6));
   const auto collective = row.chosen.shape.collective;
-  const int root = base::has_root(collective) ? row.chosen.shape.root : -1;
-  return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes, row.count, "float",
-                     base::reduces(collective) ? "sum" : "none", root, half, half);
+  const table::Half half{row.seconds, row.algbw, row.busbw, std::nullopt};
+  return table::row({row.bytes, row.count, "float", base::reduces(collective) ? "sum" : "none",
+                     base::has_root(collective) ? row.chosen.shape.root : -1},
+                    half, half) +
+         "\n";
 }
 
 std::string sim_footer(const SimOptions& options, const std::vector<SimRow>& rows) {
@@ -141,9 +115,9 @@ std::string sim_json(const topology::Machine& machine, const SimOptions& options
 
 std::string sim_compare(const topology::Machine& machine, const SimOptions& options) {
   std::string text = fmt::format(
-      "# SIMULATED, nothing here was measured: {} on {} of {}, bus bandwidth in GB/s over "
-      "the "
-      "sizes {} to {}\n"
+      "# SIMULATED, nothing here was measured: {} on {} of {}, bus bandwidth in GB/s over the "
+      "sizes "
+      "{} to {}\n"
       "# adapters  simulated avg  simulated max  published avg  published max  avg off  max off\n",
       base::name_of(sim_collective(options)), counted(machine.hosts, "host"), machine.name,
       options.min_bytes, options.max_bytes);

@@ -3,13 +3,14 @@
 #include <cstring>
 
 #include "harness/names.hpp"
+#include "table/sizes.hpp"
 
 namespace heddle::bench {
 namespace {
 
-double moved_twice(int ranks) { return 2.0 * (ranks - 1) / ranks; }
-double moved_once(int ranks) { return 1.0 * (ranks - 1) / ranks; }
-double all_moved(int) { return 1; }
+using table::all_moved;
+using table::moved_once;
+using table::moved_twice;
 
 // Where part `index` of a buffer lies.
 const std::byte* part(const void* buffer, const Step& step, int index) {

@@ -27,23 +27,4 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
   return true;
 }
 
-std::vector<std::size_t> size_steps(std::size_t min, std::size_t max, std::size_t step,
-                                    std::size_t factor) {
-  std::vector<std::size_t> sizes;
-  for (std::size_t size = min; size <= max;) {
-    sizes.push_back(size);
-    const std::size_t next = factor > 1 ? size * factor : size + step;
-    if (next <= size) break;  // 0 times a factor, or a step of 0
-    size = next;
-  }
-  return sizes;
-}
-
-std::size_t part_count(std::size_t bytes, std::size_t element_bytes, std::size_t parts) {
-  const std::size_t count = bytes / element_bytes;
-  if (parts <= 1) return count;
-  const std::size_t granule = 16 / element_bytes;
-  return count / parts / granule * granule;
-}
-
 }  // namespace heddle::bench

@@ -6,6 +6,7 @@
 
 #include "harness/names.hpp"
 #include "heddle/version.h"
+#include "table/table.hpp"
 
 namespace heddle::bench {
 namespace {
@@ -21,24 +22,11 @@ std::string_view blocking_text(Blocking blocking) {
   }
 }
 
-std::string half_text(const std::optional<Half>& half, Average average) {
-  if (!half) return fmt::format("  {0:>7}  {0:>6}  {0:>6}    {0}", "N/A");
-  std::string text = fmt::format("  {:>7}  {:>6}  {:>6}", number(half->times.by(average) * 1e6, 7),
-                                 number(half->algbw, 6), number(half->busbw, 6));
-  // Unchecked is one column narrower, as in nccl-tests.
-  text += half->wrong ? fmt::format("  {:>6g}", *half->wrong) : "    N/A";
-  return text;
+table::Half cells_of(const Half& half, Average average) {
+  return {half.times.by(average), half.algbw, half.busbw, half.wrong};
 }
 
 }  // namespace
-
-std::string number(double value, int width) {
-  for (const int decimals : {2, 1, 0}) {
-    std::string text = fmt::format("{:{}.{}f}", value, width, decimals);
-    if (text.size() <= static_cast<std::size_t>(width)) return text;
-  }
-  return fmt::format("{:{}.1e}", value, width);
-}
 
 std::string preamble(const Run& run) {
   const Options& options = run.options;
@@ -64,22 +52,15 @@ std::string preamble(const Run& run) {
 }
 
 std::string header(const Options& options) {
-  const std::string_view time = options.cpu_time ? "cputime" : "   time";
-  return fmt::format(
-      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}           out-of-place                       in-place"
-      "          \n"
-      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {}  {:>6}  {:>6}  {:>6}  {}  {:>6}  {:>6}  {:>6} \n"
-      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  "
-      "{:>6} \n",
-      "", "", "", "", "", "size", "count", "type", "redop", "root", time, "algbw", "busbw",
-      "#wrong", time, "algbw", "busbw", "#wrong", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
-      "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+  return table::header(table::kHalves, options.cpu_time ? "cputime" : "time");
 }
 
 std::string row_text(const Row& row, Average average, std::string_view stamp) {
-  std::string text = fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}", row.bytes, row.count,
-                                 name_of(row.type), row.op ? name_of(*row.op) : "none", row.root);
-  text += half_text(row.out_of_place, average) + half_text(row.in_place, average);
+  std::optional<table::Half> in_place;
+  if (row.in_place) in_place = cells_of(*row.in_place, average);
+  std::string text = table::row(
+      {row.bytes, row.count, name_of(row.type), row.op ? name_of(*row.op) : "none", row.root},
+      cells_of(row.out_of_place, average), in_place);
   if (!stamp.empty()) text += fmt::format("{:>21}", stamp);
   return text + "\n";
 }

@@ -2,7 +2,6 @@
 // other.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +22,6 @@ struct Run {
   std::string network;  // what carries the data
   int library_version;  // as HEDDLE_VERSION_CODE
 };
-
-// Two decimals if they fit the width, else one, else none, else an exponent.
-std::string number(double value, int width);
 
 std::string preamble(const Run& run);
 std::string header(const Options& options);

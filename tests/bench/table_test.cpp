@@ -4,6 +4,7 @@
 #include "bench/text.hpp"
 #include "catch.hpp"
 #include "harness/table.hpp"
+#include "table/table.hpp"
 
 using namespace heddle::bench;
 using heddle::Op;
@@ -78,6 +79,7 @@ TEST_CASE("a row without an in-place form has as many columns, and no part in th
 }
 
 TEST_CASE("numbers keep their width as long as they can") {
+  using heddle::table::number;
   CHECK(number(0, 7) == "   0.00");
   CHECK(number(9.876, 6) == "  9.88");
   CHECK(number(999.994, 6) == "999.99");

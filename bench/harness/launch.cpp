@@ -45,12 +45,12 @@ int guarded(std::string_view program, Control& control, Run run) {
 }
 
 int run_under_mpi(std::string_view program, int ranks, const Body& body,
-                  const LauncherClaim& claim) {
+                  const detail::LauncherClaim& claim) {
   MPI_Init(nullptr, nullptr);
   const auto control = mpi_control();
   const int world = control->ranks();
   const int status = guarded(program, *control, [&] {
-    check_launcher(claim, world);
+    detail::check_launcher(claim, world);
     if (ranks > 1)
       throw Error(heddleInvalidUsage,
                   fmt::format("-g {} under a launcher ({}={}): its processes are the ranks; "
@@ -80,7 +80,7 @@ int launch(std::string_view program, int ranks, const Body& body) {
   // MPI and libfabric may load libraries that catch signals and hide crashes unless told not to.
   setenv("IPATH_NO_BACKTRACE", "1", 0);
   setenv("HFI_NO_BACKTRACE", "1", 0);
-  const LauncherClaim claim = launcher_claim();
+  const detail::LauncherClaim claim = detail::launcher_claim();
   // SLURM_NTASKS also stands in a job's own shell, where -g says that nobody else was started.
   const bool job_shell =
       claim.variable == "SLURM_NTASKS" && std::getenv("SLURM_STEP_ID") == nullptr;

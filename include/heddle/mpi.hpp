@@ -18,6 +18,7 @@
 
 namespace heddle {
 
+namespace detail {
 // What a launcher's environment says of this process's world.
 struct LauncherClaim {
   std::string variable;  // empty: no launcher
@@ -51,7 +52,6 @@ inline void check_launcher(const LauncherClaim& claim, int world_size) {
                   "is linked with");
 }
 
-namespace detail {
 inline void check_mpi(int result, const char* call) {
   if (result == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = {};
@@ -62,11 +62,13 @@ inline void check_mpi(int result, const char* call) {
 }  // namespace detail
 
 // Joins the ranks of `mpi`, with the same numbers. Collective over `mpi`, which may be any
-// intracommunicator and may be freed afterwards. MPI must be initialised.
+// intracommunicator and may be freed afterwards. MPI must be initialised. Blocks and throws as
+// Communicator::from_unique_id does; heddleSystemError when MPI fails, heddleInvalidUsage when the
+// launcher that started this process is another MPI's, heddleRemoteError when rank 0 had no id.
 inline Communicator from_mpi(MPI_Comm mpi, const Options& options = {}) {
   int world = 0, ranks = 0, rank = 0;
   detail::check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world), "MPI_Comm_size");
-  check_launcher(launcher_claim(), world);
+  detail::check_launcher(detail::launcher_claim(), world);
   detail::check_mpi(MPI_Comm_size(mpi, &ranks), "MPI_Comm_size");
   detail::check_mpi(MPI_Comm_rank(mpi, &rank), "MPI_Comm_rank");
   // A root that fails to make the id must still answer the broadcast, or the others would wait in

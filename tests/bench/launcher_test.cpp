@@ -7,8 +7,8 @@
 
 namespace {
 
-heddle::LauncherClaim claim_of(const std::map<std::string, std::string>& environment) {
-  return heddle::launcher_claim([&](const char* name) -> const char* {
+heddle::detail::LauncherClaim claim_of(const std::map<std::string, std::string>& environment) {
+  return heddle::detail::launcher_claim([&](const char* name) -> const char* {
     const auto found = environment.find(name);
     return found == environment.end() ? nullptr : found->second.c_str();
   });
@@ -26,11 +26,11 @@ TEST_CASE("launchers are known by their variables") {
 }
 
 TEST_CASE("launcher-mismatch: more promised than seen") {
-  CHECK_NOTHROW(heddle::check_launcher({}, 1));
-  CHECK_NOTHROW(heddle::check_launcher({"PMI_SIZE", 1}, 1));
-  CHECK_NOTHROW(heddle::check_launcher({"PMI_SIZE", 4}, 4));
+  CHECK_NOTHROW(heddle::detail::check_launcher({}, 1));
+  CHECK_NOTHROW(heddle::detail::check_launcher({"PMI_SIZE", 1}, 1));
+  CHECK_NOTHROW(heddle::detail::check_launcher({"PMI_SIZE", 4}, 4));
   try {
-    heddle::check_launcher({"PMI_SIZE", 4}, 1);
+    heddle::detail::check_launcher({"PMI_SIZE", 4}, 1);
     FAIL("accepted");
   } catch (const heddle::Error& error) {
     CHECK(error.code() == heddleInvalidUsage);

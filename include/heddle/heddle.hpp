@@ -1,7 +1,8 @@
 // Heddle for C++20: owners and types over heddle.h, header-only, so that only the C API crosses the
 // library's boundary. A call that fails throws heddle::Error with the library's sentence. Buffers
 // are contiguous ranges (std::vector, std::span, std::array, HostBuffer); their element type and
-// size give the operation's. Operations of one communicator run in the order of the calls.
+// size give the operation's. Operations of one communicator run in the order of the calls. Threads
+// may share a communicator as heddle.h says.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +28,17 @@ struct Options {
 // destructor leaves (and waits for this rank's operations); it never throws.
 class Communicator : public RangeOperations {
  public:
-  // Joins the world that the launcher describes (docs/bootstrap.md), or a world of one.
+  // Joins the world that the launcher describes (docs/bootstrap.md), or a world of one. Blocks and
+  // throws as heddleCommInitFromEnvironment does.
   static Communicator from_environment(const Options& options = {}) {
     const heddleConfig_t config = config_of(options);
     heddleComm_t comm = nullptr;
     detail::check(heddleCommInitFromEnvironment(&comm, &config));
     return Communicator(comm);
   }
+  // Joins as rank `rank` of `ranks`. Blocks until all have joined; throws as heddleCommInitRank
+  // does: heddleInvalidArgument, heddleInvalidUsage, heddleTimeout, heddleRemoteError,
+  // heddleSystemError.
   static Communicator from_unique_id(const UniqueId& id, int ranks, int rank,
                                      const Options& options = {}) {
     const heddleConfig_t config = config_of(options);
@@ -55,7 +60,8 @@ class Communicator : public RangeOperations {
     return Registration(membership(), std::ranges::data(buffer), bytes);
   }
 
-  // Waits for this rank's operations; no new ones are taken afterwards.
+  // Waits for this rank's operations; no new ones are taken afterwards. Throws what ended the
+  // communicator, if something has.
   void finalize() { detail::check(heddleCommFinalize(get())); }
   // Ends all operations, here and on the other ranks, within 2 s; a thread that waits in one gets
   // heddleAborted. Only the destructor may be called afterwards; works, registrations and ops may

@@ -4,9 +4,13 @@
  * changed. Each has an ...Async form that returns at once with a work to wait for. Inside a group
  * (heddleGroupStart) calls only note what is to be done. Send and receive buffers are either the
  * in-place pair that the comment names or do not overlap. Counts are elements. `stream` must be
- * NULL for host buffers. Functions fail with heddleInvalidArgument, naming the argument, before
- * anything moves; heddleRemoteError and heddleTimeout end the communicator. So does
- * heddleInvalidUsage where ranks call different operations and HEDDLE_CHECK is set.
+ * NULL for host buffers.
+ *
+ * Errors: heddleInvalidArgument, naming the argument, and heddleInvalidUsage (a finalized
+ * communicator, an ...Async call in a group) come before anything moves and leave the communicator
+ * as it was. heddleRemoteError, heddleTimeout, heddleSystemError and heddleInternalError of an
+ * operation that has begun end the communicator on every rank, and so does heddleInvalidUsage where
+ * ranks call different operations and HEDDLE_CHECK is set: later calls return the same error.
  */
 #ifndef HEDDLE_OPERATIONS_H_
 #define HEDDLE_OPERATIONS_H_
@@ -156,11 +160,13 @@ HEDDLE_API heddleResult_t heddleGroupEnd(void);
 HEDDLE_API heddleResult_t heddleGroupEndAsync(heddleWork_t* work);
 
 /* Waits at most timeout_ms milliseconds (negative: as long as HEDDLE_TIMEOUT allows). Returns
- * heddleInProgress when the time is over and the work goes on; otherwise the work's result. */
+ * heddleInProgress when the time is over and the work goes on; otherwise the work's result. Any
+ * thread may wait and test, several at once and after the communicator has ended. */
 HEDDLE_API heddleResult_t heddleWorkWait(heddleWork_t work, long timeout_ms);
 /* The work's result, or heddleInProgress; never blocks. */
 HEDDLE_API heddleResult_t heddleWorkTest(heddleWork_t work);
-/* Frees the handle; the operation itself goes on if it has not finished. */
+/* Frees the handle, in which no other thread may wait or test; the operation itself goes on if it
+ * has not finished. */
 HEDDLE_API heddleResult_t heddleWorkFree(heddleWork_t work);
 
 #ifdef __cplusplus

@@ -4,48 +4,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/parse_json.hpp"
 #include "catch.hpp"
+#include "support/base_errors.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace heddle::base {
 namespace {
 
 using Catch::Matchers::Contains;
 
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-    return "";
-  } catch (const Error& error) {
-    CHECK(error.code() == heddleInvalidArgument);
-    return error.what();
-  }
-}
+using test::error_of;
 
 std::string read_error(const std::string& path) {
-  return error_of([&] { read_file(path, "NAME=" + path); });
+  return error_of([&] { read_file(path, "NAME=" + path); }, heddleInvalidArgument);
 }
 
-class Folder {
- public:
-  Folder() { REQUIRE(mkdtemp(path_.data()) != nullptr); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    unlink((path_ + "/file").c_str());
-    rmdir(path_.c_str());
-  }
-  std::string file() const { return path_ + "/file"; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_ = "/tmp/heddle-files-XXXXXX";
+struct Folder : test::TemporaryFolder {
+  std::string file() const { return path("file"); }
 };
 
 }  // namespace
@@ -82,7 +62,7 @@ TEST_CASE("a file that is too long is refused") {
 
 TEST_CASE("what a parser of JSON says comes with file, line and column") {
   const auto said = [](const std::string& text, std::size_t offset, const std::string& thrown) {
-    return error_of([&] { fail_json(text, "mine.json", offset, thrown); });
+    return error_of([&] { fail_json(text, "mine.json", offset, thrown); }, heddleInvalidArgument);
   };
   const std::string syntax = "[json.exception.parse_error.101] parse error at line 2, column 4: ";
   CHECK(said("{\n  x", 4, syntax + "syntax error: what: is wrong") ==

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "support/base_errors.hpp"
 
 namespace heddle::base {
 namespace {
@@ -28,13 +29,7 @@ Loaded load(const std::vector<std::string>& environment, std::string_view overri
 }
 
 std::string error_of(const std::vector<std::string>& environment) {
-  try {
-    load(environment);
-    return "";
-  } catch (const Error& error) {
-    CHECK(error.code() == heddleInvalidArgument);
-    return error.what();
-  }
+  return test::error_of([&] { load(environment); }, heddleInvalidArgument);
 }
 
 }  // namespace

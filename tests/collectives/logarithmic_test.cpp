@@ -8,7 +8,7 @@
 
 #include "catch.hpp"
 #include "collectives/schedule.hpp"
-#include "shapes.hpp"
+#include "proof_shapes.hpp"
 
 namespace heddle::collectives {
 namespace {

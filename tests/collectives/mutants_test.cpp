@@ -9,7 +9,7 @@
 #include "catch.hpp"
 #include "collectives/text.hpp"
 #include "collectives/verify.hpp"
-#include "shapes.hpp"
+#include "proof_shapes.hpp"
 
 namespace heddle::collectives {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "proof_shapes.hpp"
 #include "prove.hpp"
-#include "shapes.hpp"
 
 namespace heddle::collectives {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "support/base_errors.hpp"
 
 namespace heddle::collectives {
 namespace {
@@ -30,13 +31,7 @@ bool same(const Schedule& a, const Schedule& b) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    schedule_from_json(text, "file.json", 4);
-  } catch (const base::Error& error) {
-    CHECK(error.code() == heddleInvalidArgument);
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { schedule_from_json(text, "file.json", 4); }, heddleInvalidArgument);
 }
 
 std::string ring_text() {

@@ -1,8 +1,8 @@
 // What proofs_test.cpp leaves out to stay short: all numbers of channels for all numbers of ranks,
 // and the largest schedules.
 #include "catch.hpp"
+#include "proof_shapes.hpp"
 #include "prove.hpp"
-#include "shapes.hpp"
 
 namespace heddle::collectives {
 namespace {

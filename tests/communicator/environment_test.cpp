@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "support/base_errors.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -26,13 +27,7 @@ LaunchedRank read(const Variables& variables, const std::string& root = {}) {
 
 // The error of an environment that is refused, with its code.
 std::string error_of(const Variables& variables, heddleResult_t code = heddleInvalidArgument) {
-  try {
-    read(variables);
-    return "accepted";
-  } catch (const base::Error& error) {
-    CHECK(error.code() == code);
-    return error.what();
-  }
+  return test::error_of([&] { read(variables); }, code);
 }
 
 const Variables kTorchrun = {{"RANK", "3"},

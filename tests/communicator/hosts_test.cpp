@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "collectives/schedule.hpp"
 #include "ranks.hpp"
-#include "shapes.hpp"
+#include "run_shapes.hpp"
 
 namespace heddle::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "collectives/schedule.hpp"
 #include "ranks.hpp"
-#include "shapes.hpp"
+#include "run_shapes.hpp"
 
 namespace heddle::test {
 

@@ -16,6 +16,7 @@
 #include "catch.hpp"
 #include "child.hpp"
 #include "ranks.hpp"
+#include "support/errors.hpp"
 
 namespace heddle::test {
 namespace {
@@ -109,16 +110,6 @@ struct Rank {
   void destroy() const { must(heddleCommDestroy(comm)); }
 };
 
-// Runs `body` and keeps what it throws.
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-    return "";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
 // The one answer that a forked child may get.
 void refused(const char* call, heddleResult_t result) {
   const std::string text = heddleGetLastError(nullptr);
@@ -160,11 +151,11 @@ TEST_CASE("a rank that comes when all are there is refused and disturbs nobody")
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 4; ++rank)
     threads.emplace_back([&, rank] {
-      errors[static_cast<std::size_t>(rank)] = error_of([&] {
+      errors[static_cast<std::size_t>(rank)] = what_of([&] {
         const Rank mine(id, rank, 4, "HEDDLE_TIMEOUT=20");
         mine.work(5);
         if (rank == 3)
-          refusal = error_of([&] { Rank(late_id, 6, 8, "HEDDLE_INIT_TIMEOUT=10").destroy(); });
+          refusal = what_of([&] { Rank(late_id, 6, 8, "HEDDLE_INIT_TIMEOUT=10").destroy(); });
         mine.work(50);
         mine.destroy();
       });
@@ -189,7 +180,7 @@ TEST_CASE("a forked child can only be told so, and exits; its parent goes on") {
   };
   std::string other_error;
   std::thread other([&] {
-    other_error = error_of([&] {
+    other_error = what_of([&] {
       const Rank mine(id, 1, 2, how);
       mine.work(3);
       for (int i = 0; i < 2000 && !forked; ++i)
@@ -200,7 +191,7 @@ TEST_CASE("a forked child can only be told so, and exits; its parent goes on") {
     });
   });
   std::optional<int> status;
-  const std::string error = error_of([&] {
+  const std::string error = what_of([&] {
     const Rank mine(id, 0, 2, how);
     mine.work(3);
     const heddleWork_t work = start(mine, values);

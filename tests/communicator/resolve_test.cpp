@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "communicator/tcp.hpp"
+#include "support/base_errors.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -19,13 +20,9 @@ using Catch::Matchers::Contains;
 std::vector<SocketAddress> none(const base::HostPort&) { return {}; }
 
 std::string error_of(const std::vector<std::string>& addresses, const Resolver& resolver) {
-  try {
-    connect_tcp(addresses, base::Deadline(base::Seconds(0.3)), resolver);
-    return "connected";
-  } catch (const base::Error& error) {
-    CHECK(error.code() == heddleRemoteError);
-    return error.what();
-  }
+  return test::error_of(
+      [&] { connect_tcp(addresses, base::Deadline(base::Seconds(0.3)), resolver); },
+      heddleRemoteError);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "collectives/schedule_json.hpp"
 #include "ranks.hpp"
-#include "shapes.hpp"
+#include "run_shapes.hpp"
 #include "temporary_file.hpp"
 
 namespace heddle::test {

@@ -9,17 +9,12 @@
 
 #include "catch.hpp"
 #include "config.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace fs = std::filesystem;
 using emulated_efa::has_real_device;
 
 namespace {
-
-struct Folder {
-  Folder() { REQUIRE(mkdtemp(path) != nullptr); }
-  ~Folder() { fs::remove_all(path); }
-  char path[32] = "/tmp/emulated_efa_XXXXXX";
-};
 
 // What libfabric is answered when it loads the module.
 bool gives_a_provider() {
@@ -35,8 +30,8 @@ bool gives_a_provider() {
 }  // namespace
 
 TEST_CASE("the module gives no provider where a real device is, unless it is forced to") {
-  const Folder folder;
-  const fs::path list = fs::path(folder.path) / "infiniband";
+  const heddle::test::TemporaryFolder folder;
+  const fs::path list = fs::path(folder.path()) / "infiniband";
   setenv("HEDDLE_EMULATED_EFA_DEVICES", list.c_str(), 1);
   CHECK(gives_a_provider());
   fs::create_directories(list / "mlx5_0");
@@ -52,8 +47,8 @@ TEST_CASE("the module gives no provider where a real device is, unless it is for
 }
 
 TEST_CASE("a real device is seen by name, vendor or driver") {
-  const Folder folder;
-  const fs::path root(folder.path);
+  const heddle::test::TemporaryFolder folder;
+  const fs::path root(folder.path());
   CHECK_FALSE(has_real_device(root / "nothing"));
   const auto device = [&](const std::string& name, const std::string& vendor,
                           const std::string& driver) {

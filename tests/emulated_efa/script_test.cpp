@@ -1,4 +1,5 @@
 #include "script.hpp"
+#include "support/errors.hpp"
 
 #include "catch.hpp"
 
@@ -12,12 +13,7 @@ Script parse(std::string_view text, std::optional<int> rank = {}) {
 }
 
 std::string error_of(std::string_view text) {
-  try {
-    parse(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return heddle::test::what_of<ConfigError>([&] { parse(text); });
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "catch.hpp"
-#include "shapes.hpp"
+#include "run_shapes.hpp"
 #include "world.hpp"
 
 using namespace heddle;

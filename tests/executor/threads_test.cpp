@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "catch.hpp"
-#include "shapes.hpp"
+#include "run_shapes.hpp"
 #include "world.hpp"
 
 using namespace heddle;

@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
-#include "machines.hpp"
 #include "simulator/engine.hpp"
+#include "timed_machine.hpp"
 
 namespace heddle::simulator {
 namespace {

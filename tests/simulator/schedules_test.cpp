@@ -4,9 +4,9 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "collectives/schedule.hpp"
-#include "machines.hpp"
 #include "simulator/choose.hpp"
 #include "simulator/engine.hpp"
+#include "timed_machine.hpp"
 #include "topology/machine_json.hpp"
 
 namespace heddle::simulator {

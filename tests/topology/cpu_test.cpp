@@ -2,40 +2,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "catch.hpp"
+#include "support/temporary_folder.hpp"
 #include "topology/cgroup.hpp"
 #include "topology/cpu.hpp"
 #include "topology/hwloc_topology.hpp"
 
 using namespace heddle::topology;
-namespace fs = std::filesystem;
 
 namespace {
 
-// A directory that stands for "/", filled by the test and removed after it.
-class FakeRoot {
- public:
-  FakeRoot() {
-    std::string pattern = (fs::temp_directory_path() / "heddle-root-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~FakeRoot() { fs::remove_all(path_); }
-  void write(const std::string& file, const std::string& text) const {
-    fs::create_directories(fs::path(path_ + file).parent_path());
-    std::ofstream(path_ + file) << text;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+// A folder that stands for "/".
+using FakeRoot = heddle::test::TemporaryFolder;
 
 const std::string kV2Mount = "31 23 0:26 / /cg rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 const std::string kV1Mount = "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";

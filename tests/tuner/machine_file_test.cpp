@@ -2,7 +2,7 @@
 #include "tuner/machine_file.hpp"
 
 #include "catch.hpp"
-#include "machines.hpp"
+#include "priced_machine.hpp"
 #include "topology/machine_json.hpp"
 
 namespace heddle::tuner {

@@ -2,7 +2,7 @@
 #include "tuner/price.hpp"
 
 #include "catch.hpp"
-#include "machines.hpp"
+#include "priced_machine.hpp"
 
 namespace heddle::tuner {
 namespace {

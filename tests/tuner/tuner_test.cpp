@@ -6,7 +6,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "machines.hpp"
+#include "priced_machine.hpp"
 
 namespace heddle::tuner {
 namespace {

@@ -1,22 +1,12 @@
 // How pipes begin and end: secrets, refusals, goodbyes, and what strangers can do.
-#include <dirent.h>
-
 #include "support.hpp"
+#include "support/descriptors.hpp"
 
 using namespace fabric_test;
 
 namespace {
 
 constexpr PipeOptions kOptions{8, 16384};
-
-std::size_t open_files() {
-  DIR* directory = opendir("/proc/self/fd");
-  REQUIRE(directory != nullptr);
-  std::size_t count = 0;
-  while (readdir(directory) != nullptr) ++count;
-  closedir(directory);
-  return count;
-}
 
 // Polls both ends for a while; whether a pipe came.
 bool joins(FabricTransport& a, FabricTransport& b, base::Seconds patience) {
@@ -192,9 +182,9 @@ TEST_CASE("no-leaks") {
     send(*two.fabric[0], *two.send[0], 0, 0, 10);
   };
   for (int i = 0; i < 3; ++i) cycle();
-  const std::size_t before = open_files();
+  const int before = heddle::test::open_descriptors();
   for (int i = 0; i < 100; ++i) cycle();
-  CHECK(open_files() <= before);
+  CHECK(heddle::test::open_descriptors() <= before);
 }
 
 TEST_CASE("pipes come and go on one pair of transports") {

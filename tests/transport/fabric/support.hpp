@@ -13,12 +13,17 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "support/pipes.hpp"
 #include "transport/fabric/fabric_transport.hpp"
 #include "transport/fabric/provider.hpp"
 
 namespace fabric_test {
 
 using namespace heddle;
+using test::kCommunicator;
+using test::key;
+using test::kPatience;
+using test::pattern;
 using transport::FabricTransport;
 using transport::PipeKey;
 using transport::PipeOptions;
@@ -26,11 +31,7 @@ using transport::ReceivePipe;
 using transport::SendPipe;
 
 inline const std::vector<std::string> kLoopback = {"lo"};
-inline constexpr std::array<std::uint8_t, 16> kCommunicator = {1, 2, 3};
 inline constexpr transport::fabric::Secret kSecret = {4, 5, 6};
-inline constexpr base::Seconds kPatience{30};  // every wait of a test ends by then
-
-inline PipeKey key(int from, int to, int channel = 0) { return {kCommunicator, from, to, channel}; }
 
 inline base::Settings settings(const std::string& provider, bool rma = true) {
   base::Settings result;
@@ -62,16 +63,9 @@ inline std::unique_ptr<FabricTransport> open_rails(const base::Settings& with, i
   return fabric;
 }
 
-// Calls until it gives something; fails when patience ends.
 template <typename Try>
 auto eventually(FabricTransport& fabric, const char* what, Try attempt) {
-  const base::Deadline deadline(kPatience);
-  while (true) {
-    if (auto result = attempt()) return result;
-    fabric.progress();
-    if (deadline.passed()) base::fail(heddleTimeout, "test: {} did not happen", what);
-    std::this_thread::yield();
-  }
+  return test::eventually(what, attempt, [&] { fabric.progress(); });
 }
 
 inline std::unique_ptr<SendPipe> connect(FabricTransport& fabric, const std::string& peer,
@@ -82,11 +76,6 @@ inline std::unique_ptr<SendPipe> connect(FabricTransport& fabric, const std::str
 inline std::unique_ptr<ReceivePipe> accept(FabricTransport& fabric, const std::string& peer,
                                            const PipeKey& k, const PipeOptions& options) {
   return eventually(fabric, "accept", [&] { return fabric.accept(peer, k, options); });
-}
-
-// Message `number`'s byte at `offset` from `from`.
-inline std::byte pattern(int from, std::size_t number, std::size_t offset) {
-  return static_cast<std::byte>((offset * 131 + offset / 251 + number * 17 + 29u * from) & 0xff);
 }
 
 inline void send(FabricTransport& fabric, SendPipe& pipe, int from, std::size_t number,

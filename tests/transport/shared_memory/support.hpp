@@ -1,8 +1,5 @@
-// What the tests of shared memory share: keys, messages whose every byte is known, and loops that
-// end in an error instead of a hang.
+// What the tests of shared memory share: both ends of a pipe, and messages of many sizes.
 #pragma once
-
-#include <dirent.h>
 
 #include <chrono>
 #include <cstdint>
@@ -10,31 +7,31 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "support/base_errors.hpp"
+#include "support/descriptors.hpp"
+#include "support/pipes.hpp"
 #include "transport/shared_memory/transport.hpp"
 
 namespace heddle::transport::testing {
 
-inline constexpr base::Seconds kPatience{20};
-inline constexpr CommunicatorId kCommunicator = {7, 7, 7};
+using test::error_of;
+using test::kCommunicator;
+using test::key;
+using test::kPatience;
+using test::open_descriptors;
+using test::pattern;
+
 inline constexpr Secret kSecret = {1, 2, 3, 4};
 inline constexpr PipeOptions kOptions = {4, 8192};
-
-inline PipeKey key(int from, int to, int channel = 0) { return {kCommunicator, from, to, channel}; }
 
 // Calls `attempt` until it gives something that is not null or false.
 template <typename Attempt>
 auto until(Attempt attempt) {
-  const base::Deadline deadline(kPatience);
-  for (;;) {
-    if (auto got = attempt()) return got;
-    if (deadline.passed()) base::fail(heddleTimeout, "the test waited {} s", kPatience.count());
-    std::this_thread::yield();
-  }
+  return test::eventually("what was waited for", attempt, [] {});
 }
 
 struct Ends {
@@ -51,11 +48,6 @@ inline Ends connect_both(SharedMemoryTransport& from, SharedMemoryTransport& to,
     return ends.send && ends.receive;
   });
   return ends;
-}
-
-// Byte i of message n of a pipe: depends on all three.
-inline std::byte pattern(std::uint64_t seed, std::uint64_t message, std::size_t i) {
-  return static_cast<std::byte>((seed * 131 + message * 31 + i * 7 + (i >> 8)) & 0xff);
 }
 
 inline void fill(std::byte* data, std::size_t bytes, std::uint64_t seed, std::uint64_t message) {
@@ -106,26 +98,6 @@ inline int receive_many(ReceivePipe& pipe, std::uint64_t seed, int messages) {
     pipe.release();
   }
   return -1;
-}
-
-// The text of the base::Error that `attempt` throws, with its code in front; "" when it throws
-// none.
-template <typename Attempt>
-std::string error_of(Attempt attempt) {
-  try {
-    attempt();
-  } catch (const base::Error& error) {
-    return fmt::format("{} {}", static_cast<int>(error.code()), error.what());
-  }
-  return "";
-}
-
-inline int open_descriptors() {
-  int count = 0;
-  DIR* const directory = opendir("/proc/self/fd");
-  while (readdir(directory) != nullptr) ++count;
-  closedir(directory);
-  return count - 3;  // ".", ".." and the directory itself
 }
 
 }  // namespace heddle::transport::testing

@@ -25,9 +25,7 @@ struct Request {
   bool json = false;
 };
 
-std::string counted(int count, std::string_view what) {
-  return base::counted(static_cast<std::size_t>(count), what);
-}
+using base::counted;
 
 int check(const Request& request) {
   const auto schedule = collectives::load_schedule(request.file, request.slots);
@@ -37,7 +35,7 @@ int check(const Request& request) {
   fmt::print("{}: right: {} among {}, {}, {}, {}, {} needed\n", request.file,
              base::name_of(schedule.shape.collective), counted(schedule.shape.ranks, "rank"),
              counted(schedule.shape.channels, "channel"), counted(schedule.pieces, "piece"),
-             base::counted(moves, "move"), counted(collectives::slots_needed(schedule), "slot"));
+             counted(moves, "move"), counted(collectives::slots_needed(schedule), "slot"));
   return 0;
 }
 

@@ -88,8 +88,7 @@ std::optional<collectives::Schedule> sim_schedule(const topology::Machine& machi
   if (schedule.shape.ranks > machine.ranks())
     base::fail(heddleInvalidArgument,
                "--schedule {}: is for {} ranks; {} of {} ranks has {}: take more --hosts",
-               options.schedule, schedule.shape.ranks,
-               base::counted(static_cast<std::size_t>(machine.hosts), "host"),
+               options.schedule, schedule.shape.ranks, base::counted(machine.hosts, "host"),
                machine.ranks_per_host, machine.ranks());
   return schedule;
 }

@@ -13,9 +13,7 @@
 namespace heddle::tools {
 namespace {
 
-std::string counted(int count, std::string_view what) {
-  return base::counted(static_cast<std::size_t>(count), what);
-}
+using base::counted;
 
 // Whose times these are: a schedule may be for fewer ranks than there are.
 std::string ranks_text(const topology::Machine& machine, int ranks) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text.hpp"
 #include "collectives/select.hpp"
 #include "columns.hpp"
 #include "device/reduce.hpp"
@@ -11,17 +12,8 @@
 namespace heddle::tools {
 namespace {
 
-std::string count_text(int count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-std::string bytes_text(std::size_t bytes) {
-  constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  return fmt::format("{:.4g} {}", value, units[unit]);
-}
+using base::bytes_text;
+using base::counted;
 
 std::string speed_text(double gigabits) {
   return gigabits > 0 ? fmt::format("{:g} Gb/s", gigabits) : "speed unknown";
@@ -52,18 +44,16 @@ std::string machine_section(const Report& report) {
   Columns lines;
   lines.add({"host", fmt::format("{} (id {})", report.host.name, report.host.id)});
   lines.add({"processor", machine.cpu_model.empty() ? "not known" : machine.cpu_model});
-  lines.add(
-      {"counts", join({count_text(machine.packages, "package", "packages"),
-                       count_text(machine.cores, "core", "cores"),
-                       count_text(machine.hardware_threads, "hardware thread", "hardware threads"),
-                       count_text(machine.numa_nodes, "NUMA node", "NUMA nodes")})});
+  lines.add({"counts", join({counted(machine.packages, "package"), counted(machine.cores, "core"),
+                             counted(machine.hardware_threads, "hardware thread"),
+                             counted(machine.numa_nodes, "NUMA node")})});
   lines.add({"memory", bytes_text(machine.memory_bytes)});
   lines.add({"caches", caches_text(report.caches)});
   lines.add({"allowed CPUs",
              fmt::format("{} ({}), enough to run {} at once", topology::to_text(report.place.cpus),
                          report.place.numa_node < 0 ? "not on one NUMA node"
                                                     : "on " + numa_text(report.place.numa_node),
-                         count_text(report.usable_cpus, "thread", "threads"))});
+                         counted(report.usable_cpus, "thread"))});
   lines.add({"reductions", device::reduce_target()});
   lines.add({"shared memory",
              report.settings.shm ? "on, between ranks of this host" : "off (HEDDLE_SHM=0)"});

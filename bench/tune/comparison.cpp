@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
+
 namespace heddle::bench::tune {
 namespace {
 
 constexpr double kMicro = 1e6;
-
-std::string size_text(std::size_t bytes) {
-  if (bytes >= 1 << 20) return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / (1 << 20));
-  if (bytes >= 1 << 10) return fmt::format("{:.4g} KiB", static_cast<double>(bytes) / (1 << 10));
-  return fmt::format("{} B", bytes);
-}
 
 nlohmann::ordered_json json_of(const Candidate& candidate, double seconds) {
   return {{"algorithm", candidate.algorithm},
@@ -56,7 +52,7 @@ std::string comparison_text(const std::vector<Compared>& cells) {
   for (const Compared& cell : cells)
     text += fmt::format(
         "  {:<14} {:>9}  {:<32} {:>10.1f}  {:<32} {:>10.1f} {:>5.2f}  {:<32} {:>5.2f}\n",
-        base::name_of(cell.cell.collective), size_text(cell.cell.bytes), cell.best.text(),
+        base::name_of(cell.cell.collective), base::bytes_text(cell.cell.bytes), cell.best.text(),
         cell.best_seconds * kMicro, cell.tuned.text(), cell.tuned_seconds * kMicro,
         cell.tuned_ratio(), cell.model.text(), cell.model_ratio());
   const Shares shares = shares_of(cells);

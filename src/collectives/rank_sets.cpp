@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace heddle::collectives::proof {
 
 RankSets::RankSets(int ranks)
@@ -69,18 +71,10 @@ bool RankSets::contains(int set, int rank) const {
 }
 
 std::string RankSets::to_text(int set) const {
-  std::string text;
-  int count = 0;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (!contains(set, rank)) continue;
-    int last = rank;
-    while (last + 1 < ranks_ && contains(set, last + 1)) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", rank);
-    if (last > rank) text += fmt::format("-{}", last);
-    count += last - rank + 1;
-    rank = last;
-  }
-  return fmt::format("{} {}", count == 1 ? "rank" : "ranks", text);
+  std::vector<int> ranks;
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (contains(set, rank)) ranks.push_back(rank);
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", base::ranges_text(ranks, ", "));
 }
 
 }  // namespace heddle::collectives::proof

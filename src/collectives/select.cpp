@@ -124,11 +124,8 @@ bool reaches(const SelectionRow& row, const SelectionRequest& request) {
   return false;
 }
 
-std::string bytes_text(std::size_t bytes) {
-  if (bytes == kAny) return "any size";
-  if (bytes % kMiB == 0) return fmt::format("up to {} MiB", bytes / kMiB);
-  if (bytes % kKiB == 0) return fmt::format("up to {} KiB", bytes / kKiB);
-  return fmt::format("up to {} B", bytes);
+std::string size_text(std::size_t bytes) {
+  return bytes == kAny ? "any size" : "up to " + base::bytes_text(bytes);
 }
 
 std::string row_text(const SelectionRow& row) {
@@ -136,7 +133,7 @@ std::string row_text(const SelectionRow& row) {
                                 ? fmt::format("{} or more", row.min_ranks)
                                 : fmt::format("{} to {}", row.min_ranks, row.max_ranks);
   return fmt::format("{}, {}, {} ranks, {}: {} on {}", base::name_of(row.collective),
-                     name_of(row.place), ranks, bytes_text(row.up_to_bytes), row.algorithm,
+                     name_of(row.place), ranks, size_text(row.up_to_bytes), row.algorithm,
                      base::counted(static_cast<std::size_t>(row.channels), "channel") +
                          (row.channel_per_rail ? " or one a rail" : ""));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "communicator/lines.hpp"
 
 namespace heddle::communicator {
@@ -20,17 +21,6 @@ const std::vector<executor::Block>* common_blocks(const Call& call) {
     case base::Collective::reduce_scatter: return &call.blocks->inputs;
     default: return nullptr;
   }
-}
-
-std::string joined(const std::vector<std::string>& words, std::size_t most) {
-  const std::size_t shown = std::min(words.size(), most);
-  std::string text;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const bool last = i + 1 == words.size();
-    text += (i == 0 ? "" : last ? " and " : ", ") + words[i];
-  }
-  if (shown < words.size()) text += fmt::format(" and {} more", words.size() - shown);
-  return text;
 }
 
 }  // namespace
@@ -109,7 +99,7 @@ Agreement::Difference Agreement::difference() const {
     std::vector<std::string> words;
     for (const Caller& caller : side.callers)
       words.push_back(named ? caller.name : std::to_string(caller.rank));
-    return (named ? "" : "rank ") + joined(words, named ? kMostNamed : kMostListed);
+    return (named ? "" : "rank ") + base::listed(words, named ? kMostNamed : kMostListed, " and ");
   };
   const auto verb = [](const Side& side) { return side.callers.size() == 1 ? "calls" : "call"; };
   const std::string name(lines_of(versions_.front().lines).front());

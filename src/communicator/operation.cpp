@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace heddle::communicator {
 namespace {
 
@@ -12,11 +14,9 @@ std::string describe_transfers(const std::vector<Transfer>& transfers, std::uint
     return fmt::format("{} #{} ({} bytes)", describe(transfers[0]), number,
                        transfers[0].block.count);
   constexpr std::size_t kNamed = 4;
-  std::string text;
-  for (std::size_t i = 0; i < transfers.size() && i < kNamed; ++i)
-    text += (i > 0 ? ", " : "") + describe(transfers[i]);
-  if (transfers.size() > kNamed) text += fmt::format(" and {} more", transfers.size() - kNamed);
-  return fmt::format("group of transfers #{} ({})", number, text);
+  std::vector<std::string> all;
+  for (const Transfer& transfer : transfers) all.push_back(describe(transfer));
+  return fmt::format("group of transfers #{} ({})", number, base::listed(all, kNamed));
 }
 
 }  // namespace

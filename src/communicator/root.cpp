@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "communicator/bytes.hpp"
 
 namespace heddle::communicator {
@@ -34,11 +35,7 @@ constexpr double kNoRoomSeconds = 1;
 
 std::string list(const std::vector<int>& ranks) {
   constexpr std::size_t kMost = 16;
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size() && i < kMost; ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
-  if (ranks.size() > kMost) text += fmt::format(" and {} more", ranks.size() - kMost);
-  return text;
+  return base::listed(ranks, kMost);
 }
 
 std::string failure_payload(int rank, heddleResult_t code, const std::string& text) {

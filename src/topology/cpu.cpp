@@ -1,6 +1,5 @@
 #include "topology/cpu.hpp"
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "topology/cgroup.hpp"
 #include "topology/hwloc_topology.hpp"
 
@@ -46,18 +46,7 @@ CpuPlace cpu_place() {
   return place;
 }
 
-std::string to_text(const std::vector<int>& cpus) {
-  std::string text;
-  for (std::size_t first = 0; first < cpus.size();) {
-    std::size_t last = first;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += std::to_string(cpus[first]);
-    if (last > first) text += fmt::format("-{}", cpus[last]);
-    first = last + 1;
-  }
-  return text;
-}
+std::string to_text(const std::vector<int>& cpus) { return base::ranges_text(cpus, ","); }
 
 int usable_cpus() {
   const int allowed = static_cast<int>(allowed_cpus().size());

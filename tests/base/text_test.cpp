@@ -2,6 +2,9 @@
 #include "base/text.hpp"
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/hash.hpp"
 #include "catch.hpp"
@@ -21,6 +24,35 @@ TEST_CASE("a number is the whole text or none") {
   CHECK(parse_number("ff", byte, 16));
   CHECK(byte == 255);
   CHECK_FALSE(parse_number("100", byte, 16));
+}
+
+TEST_CASE("lists are cut where they get long") {
+  const std::vector<std::string> words = {"a", "b", "c"};
+  CHECK(listed(words, 3) == "a, b, c");
+  CHECK(listed(words, 3, " and ") == "a, b and c");
+  CHECK(listed(words, 2, " and ") == "a, b and 1 more");
+  CHECK(listed(std::span(words).first(1), 3, " and ") == "a");
+  CHECK(listed(std::span(words).first(0), 3) == "");
+  const std::vector<int> numbers = {5, 7, 9};
+  CHECK(listed(numbers, 3) == "5, 7, 9");
+  CHECK(listed(numbers, 1) == "5 and 2 more");
+}
+
+TEST_CASE("numbers that follow each other are ranges") {
+  CHECK(ranges_text(std::vector<int>{}, ",") == "");
+  CHECK(ranges_text(std::vector<int>{4}, ",") == "4");
+  CHECK(ranges_text(std::vector<int>{0, 1, 2, 3, 8}, ",") == "0-3,8");
+  CHECK(ranges_text(std::vector<int>{0, 2, 3}, ", ") == "0, 2-3");
+}
+
+TEST_CASE("bytes are told in the largest unit, and counts in the right number") {
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023) == "1023 B");
+  CHECK(bytes_text(std::size_t{64} << 10) == "64 KiB");
+  CHECK(bytes_text(std::size_t{3} << 19) == "1.5 MiB");
+  CHECK(bytes_text(std::size_t{1} << 30) == "1 GiB");
+  CHECK(counted(1, "rank") == "1 rank");
+  CHECK(counted(std::size_t{2}, "rank") == "2 ranks");
 }
 
 TEST_CASE("bytes go to hexadecimal digits and back") {

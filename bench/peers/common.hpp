@@ -26,12 +26,22 @@ struct Options {
   std::string op = "allreduce";
 };
 
+// "8", "64K", "1.5M", "2G"; ends the program when it is none. On its own: other compilers' wrappers
+// build these programs, without the library.
 inline std::size_t parse_size(const char* text) {
   char* end = nullptr;
   double value = std::strtod(text, &end);
-  if (*end == 'K') value *= 0x1p10;
-  if (*end == 'M') value *= 0x1p20;
-  if (*end == 'G') value *= 0x1p30;
+  const char* const units = "KMG";
+  const char* const unit = *end == '\0' ? nullptr : std::strchr(units, *end);
+  if (unit != nullptr) value *= static_cast<double>(1ULL << (10 * (unit - units + 1)));
+  if (end == text || *(unit != nullptr ? end + 1 : end) != '\0' ||
+      !(value >= 0 && value <= 0x1p62)) {
+    std::fprintf(stderr,
+                 "%s: not a size; allowed: a number, with K, M or G for powers of 1024, up to "
+                 "2^62\n",
+                 text);
+    std::exit(6);
+  }
   return static_cast<std::size_t>(value);
 }
 

@@ -1,9 +1,7 @@
 #include "communicator/control_service.hpp"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -11,11 +9,10 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
+#include "communicator/forking.hpp"
 
 namespace heddle::communicator {
 namespace {
-
-std::atomic<bool> forked{false};
 
 void serve_all(const std::vector<std::shared_ptr<Watched>>& all) {
   for (const auto& watched : all) {
@@ -28,8 +25,6 @@ void serve_all(const std::vector<std::shared_ptr<Watched>>& all) {
 }
 
 }  // namespace
-
-bool forked_after_use() { return forked.load(std::memory_order_relaxed); }
 
 ControlService& ControlService::instance() {
   static ControlService* const service = [] {
@@ -51,8 +46,7 @@ void ControlService::stop() {
 }
 
 void ControlService::watch(std::shared_ptr<Watched> watched) {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
-  (void)registered;
+  mind_forks();
   if (forked_after_use())
     base::fail(heddleInvalidUsage,
                "this process was forked after its parent had used Heddle; fork before the first "

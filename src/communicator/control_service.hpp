@@ -19,7 +19,7 @@ class Watched {
   // Appends what to poll for. Control thread.
   virtual void add_to(std::vector<pollfd>& poll_set) = 0;
   // Does all the work there is, without blocking. Called after every wake-up and at least every
-  // kTick. Control thread.
+  // kTickMs. Control thread.
   virtual void serve() = 0;
   // Nothing left to do: the service lets go of it.
   virtual bool finished() const = 0;
@@ -49,8 +49,5 @@ class ControlService {
   bool running_ = false;
   bool stop_ = false;
 };
-
-// Whether this process was forked from one that had used the library.
-bool forked_after_use();
 
 }  // namespace heddle::communicator

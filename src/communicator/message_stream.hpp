@@ -10,6 +10,7 @@
 #include "base/fd.hpp"
 
 namespace heddle::communicator {
+#include "communicator/forking.hpp"
 
 // Kinds of control messages; the comment says who sends them.
 enum class Kind : std::uint8_t {
@@ -60,7 +61,7 @@ class MessageStream {
   Message receive(const base::Deadline& deadline, const std::string& what);
 
  private:
-  base::UniqueFd socket_;
+  ControlSocket socket_;
   std::size_t largest_;
   std::string in_;
   std::string out_;

@@ -13,7 +13,7 @@
 #include "base/host_name.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
-#include "communicator/control_service.hpp"
+#include "communicator/forking.hpp"
 
 namespace heddle::communicator {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/thread.hpp"
 #include "communicator/backoff.hpp"
 #include "communicator/communicator.hpp"
-#include "communicator/control_service.hpp"
+#include "communicator/forking.hpp"
 
 namespace heddle::communicator {
 

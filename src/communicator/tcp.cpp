@@ -118,7 +118,7 @@ Listener listen_tcp(std::uint16_t port) {
   const std::uint16_t taken = bound.ss_family == AF_INET6
                                   ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
                                   : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
-  return {std::move(fd), ntohs(taken)};
+  return {ControlSocket(std::move(fd)), ntohs(taken)};
 }
 
 UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Deadline& deadline,
@@ -146,7 +146,7 @@ double silent_seconds(int fd) {
   return std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv) / 1000.0;
 }
 
-UniqueFd accept_tcp(const UniqueFd& listener) {
+UniqueFd accept_tcp(const ControlSocket& listener) {
   UniqueFd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (fd) {
     configure(fd);

@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/deadline.hpp"
 #include "base/fd.hpp"
+#include "communicator/forking.hpp"
 
 namespace heddle::communicator {
-#include "communicator/forking.hpp"
 
 // Kinds of control messages; the comment says who sends them.
 enum class Kind : std::uint8_t {
@@ -35,6 +37,10 @@ struct Message {
   std::string payload;
 };
 
+// A message as the bytes that cross: made once, it may be queued for many.
+using WholeMessage = std::shared_ptr<const std::string>;  // shared by the streams that send it
+WholeMessage whole_message(Kind kind, std::string_view payload);
+
 class MessageStream {
  public:
   // A stranger's first message must be small; members may send `largest` bytes.
@@ -45,6 +51,7 @@ class MessageStream {
 
   // Queues a message and sends what the socket takes. False when the peer is gone.
   bool send(Kind kind, std::string_view payload);
+  bool send(WholeMessage message);
   // Sends more of what is queued. False when the peer is gone.
   bool flush();
   bool wants_to_write() const { return !out_.empty(); }
@@ -64,7 +71,8 @@ class MessageStream {
   ControlSocket socket_;
   std::size_t largest_;
   std::string in_;
-  std::string out_;
+  std::deque<WholeMessage> out_;
+  std::size_t sent_ = 0;  // bytes of the first of out_
   bool closed_ = false;
 };
 

@@ -162,8 +162,7 @@ void Root::handle(Connection& connection, const Message& message) {
       check_leavers();
       if (std::all_of(connections_.begin(), connections_.end(),
                       [](const auto& c) { return c.stage != Stage::member || c.left; }))
-        for (auto& other : connections_)
-          if (other.stage == Stage::member) other.stream.send(Kind::all_left, "");
+        send_members(Kind::all_left, "");
       return;
     default: base::fail(heddleRemoteError, "unexpected control message");
   }
@@ -248,10 +247,15 @@ void Root::complete_exchange() {
   Writer table;
   table.u32(static_cast<std::uint32_t>(ranks_));
   for (auto* connection : by_rank) table.text(*connection->text);
-  for (auto* connection : by_rank) {
-    connection->text.reset();
-    connection->stream.send(Kind::table, table.str());
-  }
+  for (auto* connection : by_rank) connection->text.reset();
+  send_members(Kind::table, table.str());
+}
+
+// One message for all: a table of many ranks would else be queued as often as there are ranks.
+void Root::send_members(Kind kind, std::string_view payload) {
+  const WholeMessage message = whole_message(kind, payload);
+  for (auto& connection : connections_)
+    if (connection.stage == Stage::member) connection.stream.send(message);
 }
 
 void Root::check_join_deadline() {
@@ -317,9 +321,7 @@ void Root::check_calls() {
     return fail_all(difference.rank, heddleInvalidUsage, difference.text);
   }
   if (!all) return;
-  for (auto& connection : connections_)
-    if (connection.stage == Stage::member)
-      connection.stream.send(Kind::agreed, Writer().u64(agreement_.number()).str());
+  send_members(Kind::agreed, Writer().u64(agreement_.number()).str());
   agreement_.clear();
 }
 
@@ -410,9 +412,7 @@ void Root::fail_all(int rank, heddleResult_t code, const std::string& text) {
   if (failed_) return;
   failed_ = Failed{code, text, base::Clock::now()};
   base::log_info("communicator failed: {}", text);
-  for (auto& connection : connections_)
-    if (connection.stage == Stage::member)
-      connection.stream.send(Kind::failure, failure_payload(rank, code, text));
+  send_members(Kind::failure, failure_payload(rank, code, text));
 }
 
 void Root::refuse(Connection& connection, heddleResult_t code, const std::string& text) {

@@ -91,6 +91,7 @@ class Root : public Watched {
   void handle_join(Connection& connection, const Message& message);
   void note_call(const Connection& connection, const Message& message);
   void check_calls();
+  void send_members(Kind kind, std::string_view payload);
   void check_wait_for_leaver(const Connection& waiter, int rank);
   const Departed* departed(int rank) const;
   void note_stuck(const Connection& connection, const Message& message);

@@ -80,7 +80,8 @@ void Root::serve() {
 
 // All have gone; but where the join failed, who is yet to come must hear why.
 bool Root::done() const {
-  if (!used_ || members() != 0) return false;
+  if (!used_) return abandoned_;
+  if (members() != 0) return false;
   return joined_ || !failed_ || base::seconds_since(failed_->since) > kFailedJoinSeconds;
 }
 

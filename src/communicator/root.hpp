@@ -8,6 +8,7 @@
 // every rank hears of.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -39,6 +40,9 @@ inline constexpr std::string_view kVanished =
     "no operation moves";
 
 class Root : public Watched {
+  // Nobody will come. Lets the control thread drop this root unless somebody has joined. Any
+  // thread.
+  void abandon() { abandoned_ = true; }
  public:
   // Listens at once; port 0 takes a free one. `host` is this host's name, for people.
   Root(const Secret& secret, std::uint16_t port, std::string host);
@@ -111,6 +115,7 @@ class Root : public Watched {
   Secret secret_;
   Listener listener_;
   const std::string host_;
+  std::atomic<bool> abandoned_{false};
   // How long after the first join all must be there: the least that a rank wants to wait.
   base::Seconds init_timeout_{1e9};
   std::list<Connection> connections_;

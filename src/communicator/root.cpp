@@ -15,11 +15,12 @@ namespace {
 
 // A stranger must have proved itself within this time.
 constexpr double kHelloSeconds = 5;
-// More unproved connections than this at once: the oldest goes.
-constexpr std::size_t kMostStrangers = 4096;
-// A rank that was silent for so long when another is stuck is taken for the cause. Heartbeats come
-// every half second.
-constexpr double kSilenceSeconds = 2;
+// Of more unproved connections than this, or than ranks, the oldest that is silent goes.
+constexpr int kMostStrangers = 4096;
+// A rank that joins is not silent for so long, unless its host is.
+constexpr double kSilentStrangerSeconds = 1;
+// So many at most are let in before those who are here are heard.
+constexpr int kMostAtOnce = 4096;
 // How long to listen for a better report of what is stuck; ranks wait a second for the answer.
 constexpr double kStuckSeconds = 0.3;
 // How long a rank has been gone when others that wait for it are told: its last data may be on its
@@ -333,65 +334,35 @@ void Root::note_stuck(const Connection& connection, const Message& message) {
   const std::uint64_t operation = reader.u64();
   const int waits_for = reader.i32();
   if (stuck_ && (stuck_->operation == 0 || operation != 0)) return;
-  const auto since = stuck_ ? stuck_->since : base::Clock::now();
-  stuck_ = Stuck{connection.rank, operation, waits_for, reader.text(), since};
+  if (!stuck_) stuck_since_ = base::Clock::now();
+  stuck_ = Stuck{connection.rank, operation, waits_for, reader.text()};
 }
 
 void Root::check_stuck() {
-  if (!stuck_ || failed_ || base::seconds_since(stuck_->since) < kStuckSeconds) return;
-  const Connection* culprit = nullptr;
-  std::string why;
-  std::string reporter = fmt::format("rank {}", stuck_->rank);
-  for (const auto& other : connections_) {
-    if (other.stage != Stage::member) continue;
-    if (other.rank == stuck_->rank) {
-      reporter = other.name;
-      continue;
-    }
-    const double silent = base::seconds_since(other.heard);
-    if (silent > kSilenceSeconds) {
-      culprit = &other;
-      why = fmt::format("it has not answered for {:.1f} s: stopped or unreachable", silent);
-      break;
-    }
-    if (other.started < stuck_->operation &&
-        (culprit == nullptr || other.started < culprit->started)) {
-      culprit = &other;
-      why = fmt::format("it has not called operation #{}; its last was #{}", stuck_->operation,
-                        other.started);
-    } else if (culprit == nullptr && other.rank == stuck_->waits_for) {
-      why = "it was waited for";
-    }
-  }
-  if (culprit == nullptr)
-    for (const auto& other : connections_)
-      if (other.stage == Stage::member && other.rank == stuck_->waits_for) culprit = &other;
-  int rank = culprit != nullptr ? culprit->rank : -1;
-  std::string name = culprit != nullptr ? culprit->name : "an unknown rank";
-  if (const Departed* const gone = departed(stuck_->waits_for);
-      gone != nullptr && (culprit == nullptr || culprit->rank == gone->rank)) {
-    rank = gone->rank;
-    name = gone->name;
-    why = "it has left the communicator";
-  }
-  fail_all(rank, heddleTimeout,
-           fmt::format("{} holds up the others ({}); seen by {}: {}", name, why, reporter,
-                       stuck_->what));
+  if (!stuck_ || failed_ || base::seconds_since(stuck_since_) < kStuckSeconds) return;
+  const Verdict verdict = blame_for(*stuck_, rank_states());
+  fail_all(verdict.rank, verdict.code, verdict.text);
 }
 
 void Root::check_vanished() {
   if (failed_ || !joined_) return;
-  const Connection* gone = nullptr;
-  bool anybody = false;
-  for (const auto& connection : connections_) {
-    if (connection.stage != Stage::member || connection.left) continue;
-    if (base::seconds_since(connection.heard) > kVanishedSeconds &&
-        silent_seconds(connection.stream.fd()) > kVanishedSeconds)
-      gone = &connection;
-    else if (connection.stands_still)
-      anybody = true;
-    else
-      return;
+  const auto silent = [](const Connection& c) {
+    return c.stage == Stage::member && !c.left && base::seconds_since(c.heard) > kVanishedSeconds;
+  };
+  if (std::none_of(connections_.begin(), connections_.end(), silent)) return;
+  if (const auto verdict = find_vanished(rank_states()))
+    fail_all(verdict->rank, verdict->code, verdict->text);
+}
+
+// Of all members, and of those who have left and closed.
+std::vector<RankState> Root::rank_states() const {
+  std::vector<RankState> states;
+  std::vector<bool> here(static_cast<std::size_t>(ranks_), false);
+  for (const auto& c : connections_) {
+    if (c.stage != Stage::member) continue;
+    here[static_cast<std::size_t>(c.rank)] = true;
+    states.push_back({c.rank, c.name, c.started, c.stands_still, c.left,
+                      base::seconds_since(c.heard), silent_seconds(c.stream.fd())});
   }
   if (gone != nullptr && anybody)
     fail_all(gone->rank, heddleRemoteError, fmt::format("{} {}", gone->name, kVanished));

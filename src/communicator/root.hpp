@@ -22,6 +22,7 @@
 #include "communicator/message_stream.hpp"
 #include "communicator/secret.hpp"
 #include "communicator/tcp.hpp"
+#include "communicator/verdict.hpp"
 #include "heddle/heddle.h"
 
 namespace heddle::communicator {
@@ -32,12 +33,6 @@ inline constexpr std::size_t kLargestText = 1 << 16;
 // A line of what a rank calls (lines_to_agree).
 inline constexpr std::size_t kLargestLine = 64;
 inline constexpr int kMostRanks = 1 << 20;
-// A host is gone when no packet comes from it for so long (silent_seconds) while no operation
-// moves: either alone may be a rail that was pulled, or a rank that computes.
-inline constexpr double kVanishedSeconds = 30;
-inline constexpr std::string_view kVanished =
-    "has vanished: nothing comes from its host any more (no power there, or no network to it), and "
-    "no operation moves";
 
 class Root : public Watched {
   // Nobody will come. Lets the control thread drop this root unless somebody has joined. Any
@@ -78,21 +73,15 @@ class Root : public Watched {
     base::Clock::time_point since;
   };
 
-  // What a rank says of an operation that makes no progress.
-  struct Stuck {
-    int rank;
-    std::uint64_t operation;  // 0: sends and receives, which are not everybody's
-    int waits_for;
-    std::string what;
-    base::Clock::time_point since;
-  };
-
-  void admit_strangers();
-  void make_room();
+  // Whether there were descriptors for all who wait.
+  bool admit();
+  void drop_strangers(bool for_room);
   void serve(Connection& connection);
   void handle(Connection& connection, const Message& message);
   void handle_hello(Connection& connection, const Message& message);
   void handle_join(Connection& connection, const Message& message);
+  std::vector<RankState> rank_states() const;
+  std::string conflict_of(const std::string& name, int rank, int ranks) const;
   void note_call(const Connection& connection, const Message& message);
   void check_calls();
   void send_members(Kind kind, std::string_view payload);
@@ -122,7 +111,8 @@ class Root : public Watched {
   int ranks_ = 0;                                          // 0 until the first join
   std::optional<base::Clock::time_point> exchange_since_;  // first text of the exchange under way
   std::optional<base::Clock::time_point> no_room_since_;   // out of descriptors
-  std::optional<Stuck> stuck_;
+  std::optional<Stuck> stuck_;                             // the best report of it
+  base::Clock::time_point stuck_since_;                    // when the first came
   Agreement agreement_;  // HEDDLE_CHECK: of the operation that ranks call now
   std::vector<Departed> departed_;
   bool used_ = false;    // somebody has joined

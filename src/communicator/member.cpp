@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "communicator/bytes.hpp"
 #include "communicator/root.hpp"
+#include "communicator/verdict.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -124,7 +125,7 @@ void Member::serve() {
   if (!closing && base::seconds_since(last_beat_) > kBeatSeconds) {
     last_beat_ = base::Clock::now();
     alive = stream_.send(Kind::heartbeat, heartbeat()) && alive;
-    if (stands_still_ && silent_seconds(stream_.fd()) > kVanishedSeconds)
+    if ((stands_still_ || leaving_) && silent_seconds(stream_.fd()) > kVanishedSeconds)
       fail({root_rank_, heddleRemoteError,
             fmt::format("{}, where the root of the communicator runs, {}", root_name_, kVanished)});
   }
@@ -201,6 +202,7 @@ void Member::give_up(heddleResult_t code, const std::string& text) {
 }
 
 bool Member::leave(base::Seconds time) {
+  leaving_ = true;
   queue(Kind::leave, Writer().u64(started_.load()).str());
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [this] { return all_left_ || failed_ || finished_; });

@@ -100,6 +100,7 @@ class Member : public Watched {
   std::atomic<std::uint64_t> agreed_{0};
   std::atomic<int> waits_for_{-1};
   std::atomic<bool> stands_still_{false};
+  std::atomic<bool> leaving_{false};  // waits for the others to leave
 };
 
 }  // namespace heddle::communicator

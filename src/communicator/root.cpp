@@ -291,6 +291,7 @@ void Root::check_leavers() {
                          "operation #{}",
                          leaver->name, leaver->started, ahead->name, ahead->started));
 }
+  if (departed_.empty()) return;
 
 const Root::Departed* Root::departed(int rank) const {
   for (const Departed& gone : departed_)

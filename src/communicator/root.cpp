@@ -49,7 +49,7 @@ std::string failure_payload(int rank, heddleResult_t code, const std::string& te
 }  // namespace
 
 Root::Connection::Connection(base::UniqueFd socket)
-    : stream(std::move(socket)), heard(base::Clock::now()) {}
+    : stream(std::move(socket)), came(base::Clock::now()), heard(came) {}
 
 Root::Root(const Secret& secret, std::uint16_t port, std::string host)
     : secret_(secret), listener_(listen_tcp(port)), host_(std::move(host)) {}
@@ -68,9 +68,12 @@ void Root::add_to(std::vector<pollfd>& poll_set) {
   }
 }
 
+// Whoever waits is heard before anybody is dropped: of many ranks that come at once, some have said
+// all that they can.
 void Root::serve() {
-  admit_strangers();
+  const bool room = admit();
   for (auto& connection : connections_) serve(connection);
+  drop_strangers(!room);
   check_join_deadline();
   check_stuck();
   check_vanished();
@@ -86,29 +89,35 @@ bool Root::done() const {
   return joined_ || !failed_ || base::seconds_since(failed_->since) > kFailedJoinSeconds;
 }
 
-void Root::admit_strangers() {
-  errno = 0;
-  while (base::UniqueFd socket = accept_tcp(listener_.socket))
+bool Root::admit() {
+  for (int admitted = 0; admitted < kMostAtOnce; ++admitted) {
+    base::UniqueFd socket = accept_tcp(listener_.socket);
+    if (!socket) return errno != EMFILE && errno != ENFILE;
     connections_.emplace_back(std::move(socket));
-  if (errno == EMFILE || errno == ENFILE) make_room();
-  const auto is_stranger = [](const auto& c) { return c.stage < Stage::member; };
-  auto strangers = static_cast<std::size_t>(
-      std::count_if(connections_.begin(), connections_.end(), is_stranger));
-  for (auto& connection : connections_) {
-    if (!is_stranger(connection)) continue;
-    if (strangers > kMostStrangers) {
-      drop_stranger(connection, "too many connections that did not prove themselves");
-      --strangers;
-    } else if (base::seconds_since(connection.heard) > kHelloSeconds) {
-      drop_stranger(connection, "no valid hello in time");
-    }
   }
+  return true;
 }
 
-void Root::make_room() {
-  for (auto& connection : connections_)
-    if (connection.stage < Stage::member)
-      return drop_stranger(connection, "no file descriptor is left for ranks");
+void Root::drop_strangers(bool for_room) {
+  const auto is_stranger = [](const auto& c) { return c.stage < Stage::member; };
+  auto strangers = std::count_if(connections_.begin(), connections_.end(), is_stranger);
+  const std::ptrdiff_t most = std::max(kMostStrangers, ranks_);
+  for (auto& connection : connections_) {
+    if (!is_stranger(connection)) continue;
+    const bool silent = base::seconds_since(connection.heard) > kSilentStrangerSeconds;
+    const char* why = nullptr;
+    if (base::seconds_since(connection.came) > kHelloSeconds)
+      why = "no valid hello in time";
+    else if (silent && strangers > most)
+      why = "too many connections that did not prove themselves";
+    else if (silent && for_room)
+      why = "no file descriptor is left for ranks";
+    if (why == nullptr) continue;
+    drop_stranger(connection, why);
+    for_room = false;
+    --strangers;
+  }
+  if (!for_room) return;
   if (!no_room_since_)
     base::log_warn(
         "ranks cannot join: no file descriptor is left in the root's process (ulimit -n)");
@@ -134,10 +143,10 @@ void Root::serve(Connection& connection) {
 }
 
 void Root::handle(Connection& connection, const Message& message) {
+  connection.heard = base::Clock::now();
   if (connection.stage == Stage::greeting) return handle_hello(connection, message);
   if (connection.stage == Stage::challenged) return handle_join(connection, message);
   if (connection.stage == Stage::refused) return;
-  connection.heard = base::Clock::now();
   Reader reader(message.payload);
   switch (message.kind) {
     case Kind::exchange:
@@ -206,7 +215,6 @@ void Root::handle_join(Connection& connection, const Message& message) {
   if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks)
     return drop_stranger(connection, "a rank out of range");
   connection.name = fmt::format("rank {} on host {} (pid {})", rank, host, pid);
-  connection.heard = base::Clock::now();
   if (failed_)
     return refuse(connection, failed_->code,
                   fmt::format("{} comes too late, this communicator has failed: {}",
@@ -215,6 +223,11 @@ void Root::handle_join(Connection& connection, const Message& message) {
     return refuse(
         connection, heddleInvalidUsage,
         fmt::format("{} comes too late: this communicator has all its ranks", connection.name));
+  if (ranks_ == 0) ranks_ = ranks;
+  if (const std::string conflict = conflict_of(connection.name, rank, ranks); !conflict.empty()) {
+    fail_all(rank, heddleInvalidArgument, conflict);
+    return refuse(connection, heddleInvalidArgument, conflict);
+  }
   connection.rank = rank;
   connection.text = std::move(text);
   connection.stage = Stage::member;
@@ -223,22 +236,24 @@ void Root::handle_join(Connection& connection, const Message& message) {
   used_ = true;
   if (!exchange_since_) exchange_since_ = base::Clock::now();
   init_timeout_ = std::min(init_timeout_, timeout);
-  if (ranks_ == 0) ranks_ = ranks;
-  for (const auto& other : connections_) {
-    if (&other == &connection || other.stage != Stage::member) continue;
-    if (ranks != ranks_)
-      return fail_all(rank, heddleInvalidArgument,
-                      fmt::format("{} joins with nranks {}, but {} joined with nranks {}",
-                                  connection.name, ranks, other.name, ranks_));
-    if (other.rank == rank)
-      return fail_all(
-          rank, heddleInvalidArgument,
-          fmt::format("rank {} joins twice: {} and {}", rank, other.name, connection.name));
-  }
   complete_exchange();
 }
 
+// Why a rank cannot be a member beside those who are; empty when it can.
+std::string Root::conflict_of(const std::string& name, int rank, int ranks) const {
+  for (const auto& other : connections_) {
+    if (other.stage != Stage::member) continue;
+    if (ranks != ranks_)
+      return fmt::format("{} joins with nranks {}, but {} joined with nranks {}", name, ranks,
+                         other.name, ranks_);
+    if (other.rank == rank)
+      return fmt::format("rank {} joins twice: {} and {}", rank, other.name, name);
+  }
+  return {};
+}
+
 void Root::complete_exchange() {
+  if (failed_) return;
   std::vector<Connection*> by_rank(static_cast<std::size_t>(ranks_), nullptr);
   for (auto& connection : connections_)
     if (connection.stage == Stage::member && connection.text)
@@ -276,6 +291,7 @@ void Root::check_join_deadline() {
 }
 
 void Root::check_leavers() {
+  if (departed_.empty()) return;
   const Departed* leaver = nullptr;   // the one with the fewest operations
   const Connection* ahead = nullptr;  // the rank with the most
   for (const Departed& gone : departed_)
@@ -291,7 +307,6 @@ void Root::check_leavers() {
                          "operation #{}",
                          leaver->name, leaver->started, ahead->name, ahead->started));
 }
-  if (departed_.empty()) return;
 
 const Root::Departed* Root::departed(int rank) const {
   for (const Departed& gone : departed_)
@@ -365,8 +380,11 @@ std::vector<RankState> Root::rank_states() const {
     states.push_back({c.rank, c.name, c.started, c.stands_still, c.left,
                       base::seconds_since(c.heard), silent_seconds(c.stream.fd())});
   }
-  if (gone != nullptr && anybody)
-    fail_all(gone->rank, heddleRemoteError, fmt::format("{} {}", gone->name, kVanished));
+  for (const Departed& gone : departed_)
+    if (!here[static_cast<std::size_t>(gone.rank)])
+      states.push_back(
+          {.rank = gone.rank, .name = gone.name, .started = gone.started, .left = true});
+  return states;
 }
 
 void Root::lost(Connection& connection) {
@@ -391,6 +409,7 @@ void Root::fail_all(int rank, heddleResult_t code, const std::string& text) {
 void Root::refuse(Connection& connection, heddleResult_t code, const std::string& text) {
   connection.stream.send(Kind::failure, failure_payload(-1, code, text));
   connection.stage = Stage::refused;
+  connection.came = base::Clock::now();  // time to read it
 }
 
 void Root::drop_stranger(Connection& connection, const char* why) {

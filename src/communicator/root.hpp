@@ -35,14 +35,14 @@ inline constexpr std::size_t kLargestLine = 64;
 inline constexpr int kMostRanks = 1 << 20;
 
 class Root : public Watched {
-  // Nobody will come. Lets the control thread drop this root unless somebody has joined. Any
-  // thread.
-  void abandon() { abandoned_ = true; }
  public:
   // Listens at once; port 0 takes a free one. `host` is this host's name, for people.
   Root(const Secret& secret, std::uint16_t port, std::string host);
 
   std::uint16_t port() const { return listener_.port; }
+  // Nobody will come. Lets the control thread drop this root unless somebody has joined. Any
+  // thread.
+  void abandon() { abandoned_ = true; }
 
   void add_to(std::vector<pollfd>& poll_set) override;
   void serve() override;
@@ -55,6 +55,7 @@ class Root : public Watched {
     explicit Connection(base::UniqueFd socket);
     MessageStream stream;
     Stage stage = Stage::greeting;
+    base::Clock::time_point came;
     base::Clock::time_point heard;  // last message
     std::string nonces;             // the rank's, then the root's
     int rank = -1;
@@ -80,17 +81,17 @@ class Root : public Watched {
   void handle(Connection& connection, const Message& message);
   void handle_hello(Connection& connection, const Message& message);
   void handle_join(Connection& connection, const Message& message);
-  std::vector<RankState> rank_states() const;
-  std::string conflict_of(const std::string& name, int rank, int ranks) const;
   void note_call(const Connection& connection, const Message& message);
   void check_calls();
-  void send_members(Kind kind, std::string_view payload);
   void check_wait_for_leaver(const Connection& waiter, int rank);
   const Departed* departed(int rank) const;
   void note_stuck(const Connection& connection, const Message& message);
   void check_stuck();
   void check_vanished();
+  std::vector<RankState> rank_states() const;
+  std::string conflict_of(const std::string& name, int rank, int ranks) const;
   void complete_exchange();
+  void send_members(Kind kind, std::string_view payload);
   void check_leavers();
   void check_join_deadline();
   void lost(Connection& connection);
@@ -104,7 +105,6 @@ class Root : public Watched {
   Secret secret_;
   Listener listener_;
   const std::string host_;
-  std::atomic<bool> abandoned_{false};
   // How long after the first join all must be there: the least that a rank wants to wait.
   base::Seconds init_timeout_{1e9};
   std::list<Connection> connections_;
@@ -115,6 +115,7 @@ class Root : public Watched {
   base::Clock::time_point stuck_since_;                    // when the first came
   Agreement agreement_;  // HEDDLE_CHECK: of the operation that ranks call now
   std::vector<Departed> departed_;
+  std::atomic<bool> abandoned_{false};
   bool used_ = false;    // somebody has joined
   bool joined_ = false;  // all ranks were there
   // What ended the communicator, and when.

@@ -165,7 +165,12 @@ UniqueFd accept_tcp(const ControlSocket& listener) {
   if (fd) {
     configure(fd);
     errno = 0;
+    return fd;
   }
+  // Without a free descriptor accept fails before it looks whether anybody waits.
+  const int error = errno;
+  pollfd waiting{listener.get(), POLLIN, 0};
+  errno = poll(&waiting, 1, 0) > 0 ? error : EAGAIN;
   return fd;
 }
 

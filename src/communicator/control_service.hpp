@@ -6,10 +6,10 @@
 
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "base/fd.hpp"
+#include "communicator/process_thread.hpp"
 
 namespace heddle::communicator {
 
@@ -29,7 +29,6 @@ class ControlService {
  public:
   static constexpr int kTickMs = 250;
 
-  // Never destroyed: a forked child must not touch what the thread held. It ends at exit.
   static ControlService& instance();
 
   // Fails with heddleInvalidUsage in a child that was forked after the library was used.
@@ -38,13 +37,13 @@ class ControlService {
   void wake();
 
  private:
+  ControlService();
   void run();
   void serve_last(const std::vector<std::shared_ptr<Watched>>& watched);
-  void stop();
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Watched>> watched_;  // shared with the communicators
-  std::thread thread_;
+  ProcessThread thread_;
   base::UniqueFd wake_;
   bool running_ = false;
   bool stop_ = false;

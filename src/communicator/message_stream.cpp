@@ -35,10 +35,6 @@ WholeMessage whole_message(Kind kind, std::string_view payload) {
 MessageStream::MessageStream(base::UniqueFd socket, std::size_t largest)
     : socket_(std::move(socket)), largest_(largest) {}
 
-bool MessageStream::send(Kind kind, std::string_view payload) {
-  return send(whole_message(kind, payload));
-}
-
 bool MessageStream::send(WholeMessage message) {
   out_.push_back(std::move(message));
   return flush();
@@ -84,9 +80,9 @@ std::optional<Message> MessageStream::next() {
   return message;
 }
 
-void MessageStream::send_all(Kind kind, std::string_view payload, const base::Deadline& deadline,
+void MessageStream::send_all(WholeMessage message, const base::Deadline& deadline,
                              const std::string& what) {
-  bool alive = send(kind, payload);
+  bool alive = send(std::move(message));
   while (alive && wants_to_write()) {
     wait_for(fd(), POLLOUT, deadline, what);
     alive = flush();

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "communicator/bytes.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -26,6 +25,8 @@ constexpr double kStuckSeconds = 0.3;
 // How long a rank has been gone when others that wait for it are told: its last data may be on its
 // way.
 constexpr double kLeftSeconds = 0.7;
+// Seconds between looks at all ranks for a host that has vanished.
+constexpr double kVanishedCheckSeconds = 0.5;
 // How long ranks that come after the join has failed are told why.
 constexpr double kFailedJoinSeconds = 2;
 // Ranks that call different operations are told so when all have called, or after this time.
@@ -40,10 +41,6 @@ std::string list(const std::vector<int>& ranks) {
     text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
   if (ranks.size() > kMost) text += fmt::format(" and {} more", ranks.size() - kMost);
   return text;
-}
-
-std::string failure_payload(int rank, heddleResult_t code, const std::string& text) {
-  return Writer().i32(rank).u32(code).text(text).str();
 }
 
 }  // namespace
@@ -147,95 +144,89 @@ void Root::handle(Connection& connection, const Message& message) {
   if (connection.stage == Stage::greeting) return handle_hello(connection, message);
   if (connection.stage == Stage::challenged) return handle_join(connection, message);
   if (connection.stage == Stage::refused) return;
-  Reader reader(message.payload);
   switch (message.kind) {
     case Kind::exchange:
-      connection.text = message.payload;
+      connection.text = decode<Exchange>(message.payload).text;
       if (!exchange_since_) exchange_since_ = base::Clock::now();
       return complete_exchange();
-    case Kind::heartbeat:
-      connection.started = reader.u64();
-      connection.stands_still = reader.u32() != 0;
-      connection.stream.send(Kind::heartbeat, "");
-      check_leavers();
-      return check_wait_for_leaver(connection, reader.i32());
-    case Kind::calls: return note_call(connection, message);
-    case Kind::stuck: return note_stuck(connection, message);
+    case Kind::heartbeat: return handle_heartbeat(connection, decode<Heartbeat>(message.payload));
+    case Kind::calls: return note_call(connection, decode<Calls>(message.payload));
+    case Kind::stuck: return note_stuck(connection, decode<Stuck>(message.payload));
     case Kind::give_up: {
-      const auto code = static_cast<heddleResult_t>(reader.u32());
-      return fail_all(connection.rank, code, connection.name + ": " + reader.text());
+      const auto reason = decode<GiveUp>(message.payload);
+      return fail_all({connection.rank, reason.code, connection.name + ": " + reason.text});
     }
-    case Kind::leave:
-      connection.started = reader.u64();
-      connection.left = true;
-      departed_.push_back(
-          {connection.rank, connection.name, connection.started, base::Clock::now()});
-      check_leavers();
-      if (std::all_of(connections_.begin(), connections_.end(),
-                      [](const auto& c) { return c.stage != Stage::member || c.left; }))
-        send_members(Kind::all_left, "");
-      return;
+    case Kind::leave: return handle_leave(connection, decode<Leave>(message.payload));
     default: base::fail(heddleRemoteError, "unexpected control message");
   }
 }
 
+void Root::handle_heartbeat(Connection& connection, const Heartbeat& heartbeat) {
+  connection.started = heartbeat.started;
+  connection.stands_still = heartbeat.stands_still;
+  connection.stream.send(Alive{});
+  check_leavers();
+  check_wait_for_leaver(connection, heartbeat.waits_for);
+}
+
+void Root::handle_leave(Connection& connection, const Leave& leave) {
+  connection.started = leave.started;
+  connection.left = true;
+  departed_.push_back({connection.rank, connection.name, connection.started, base::Clock::now()});
+  check_leavers();
+  if (std::all_of(connections_.begin(), connections_.end(),
+                  [](const auto& c) { return c.stage != Stage::member || c.left; }))
+    send_members(whole_message(AllLeft{}));
+}
+
 void Root::handle_hello(Connection& connection, const Message& message) {
   if (message.kind != Kind::hello) return drop_stranger(connection, "not a hello");
-  Reader reader(message.payload);
-  const std::uint32_t version = reader.u32();
-  const std::string theirs = reader.text();
-  reader.finish();
-  const Secret mine = random_secret();
-  connection.nonces = theirs + std::string(as_text(mine));
-  if (theirs.size() != mine.size()) return drop_stranger(connection, "a malformed hello");
-  connection.stream.send(Kind::challenge, Writer()
-                                              .u32(kProtocolVersion)
-                                              .text(as_text(mine))
-                                              .text(proof(secret_, "root", connection.nonces))
-                                              .text(host_)
-                                              .u32(static_cast<std::uint32_t>(getpid()))
-                                              .str());
-  if (version != kProtocolVersion)
+  const auto hello = decode<Hello>(message.payload);
+  const std::string nonce(as_text(random_secret()));
+  connection.nonces = hello.nonce + nonce;
+  if (hello.nonce.size() != nonce.size()) return drop_stranger(connection, "a malformed hello");
+  connection.stream.send(Challenge{.nonce = nonce,
+                                   .proof = proof(secret_, "root", connection.nonces),
+                                   .host = host_,
+                                   .pid = static_cast<std::uint32_t>(getpid())});
+  if (hello.version != kProtocolVersion)
     return drop_stranger(connection, "another version of the protocol");
   connection.stage = Stage::challenged;
   connection.stream.allow(kLargestText);
 }
 
 void Root::handle_join(Connection& connection, const Message& message) {
-  Reader reader(message.payload);
-  if (message.kind != Kind::join ||
-      !same_proof(reader.text(), proof(secret_, "rank", connection.nonces)))
+  if (message.kind != Kind::join)
+    return drop_stranger(connection, "it does not answer the challenge");
+  auto join = decode<Join>(message.payload);
+  if (!same_proof(join.proof, proof(secret_, "rank", connection.nonces)))
     return drop_stranger(connection, "it does not know the secret");
-  const int rank = reader.i32();
-  const int ranks = reader.i32();
-  const std::string host = reader.text();
-  const std::uint32_t pid = reader.u32();
-  const base::Seconds timeout(static_cast<double>(reader.u32()) / 1000);
-  std::string text = reader.text();
+  const auto [rank, ranks] = std::pair(join.rank, join.ranks);
   if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks)
     return drop_stranger(connection, "a rank out of range");
-  connection.name = fmt::format("rank {} on host {} (pid {})", rank, host, pid);
+  connection.name = fmt::format("rank {} on host {} (pid {})", rank, join.host, join.pid);
   if (failed_)
-    return refuse(connection, failed_->code,
-                  fmt::format("{} comes too late, this communicator has failed: {}",
-                              connection.name, failed_->text));
+    return refuse(connection, {-1, failed_->failure.code,
+                               fmt::format("{} comes too late, this communicator has failed: {}",
+                                           connection.name, failed_->failure.text)});
   if (joined_)
-    return refuse(
-        connection, heddleInvalidUsage,
-        fmt::format("{} comes too late: this communicator has all its ranks", connection.name));
+    return refuse(connection, {-1, heddleInvalidUsage,
+                               fmt::format("{} comes too late: this communicator has all its ranks",
+                                           connection.name)});
   if (ranks_ == 0) ranks_ = ranks;
   if (const std::string conflict = conflict_of(connection.name, rank, ranks); !conflict.empty()) {
-    fail_all(rank, heddleInvalidArgument, conflict);
-    return refuse(connection, heddleInvalidArgument, conflict);
+    const Failure failure{rank, heddleInvalidArgument, conflict};
+    fail_all(failure);
+    return refuse(connection, failure);
   }
   connection.rank = rank;
-  connection.text = std::move(text);
+  connection.text = std::move(join.text);
   connection.stage = Stage::member;
   // A call of HEDDLE_CHECK has a line for every rank.
   connection.stream.allow(kLargestText + kLargestLine * static_cast<std::size_t>(ranks));
   used_ = true;
   if (!exchange_since_) exchange_since_ = base::Clock::now();
-  init_timeout_ = std::min(init_timeout_, timeout);
+  init_timeout_ = std::min(init_timeout_, base::Seconds(join.timeout_ms / 1000.0));
   complete_exchange();
 }
 
@@ -261,16 +252,16 @@ void Root::complete_exchange() {
   if (std::find(by_rank.begin(), by_rank.end(), nullptr) != by_rank.end()) return;
   joined_ = true;
   exchange_since_.reset();
-  Writer table;
-  table.u32(static_cast<std::uint32_t>(ranks_));
-  for (auto* connection : by_rank) table.text(*connection->text);
-  for (auto* connection : by_rank) connection->text.reset();
-  send_members(Kind::table, table.str());
+  Table table;
+  for (auto* connection : by_rank) {
+    table.texts.push_back(*std::move(connection->text));
+    connection->text.reset();
+  }
+  send_members(whole_message(table));
 }
 
 // One message for all: a table of many ranks would else be queued as often as there are ranks.
-void Root::send_members(Kind kind, std::string_view payload) {
-  const WholeMessage message = whole_message(kind, payload);
+void Root::send_members(const WholeMessage& message) {
   for (auto& connection : connections_)
     if (connection.stage == Stage::member) connection.stream.send(message);
 }
@@ -285,9 +276,9 @@ void Root::check_join_deadline() {
   for (int rank = 0; rank < ranks_; ++rank)
     if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
   const auto present = static_cast<std::size_t>(ranks_) - missing.size();
-  fail_all(missing.empty() ? -1 : missing.front(), heddleTimeout,
-           fmt::format("{} of {} ranks joined within {:g} s; missing: {}", present, ranks_,
-                       init_timeout_.count(), list(missing)));
+  fail_all({missing.empty() ? -1 : missing.front(), heddleTimeout,
+            fmt::format("{} of {} ranks joined within {:g} s; missing: {}", present, ranks_,
+                        init_timeout_.count(), list(missing))});
 }
 
 void Root::check_leavers() {
@@ -302,10 +293,10 @@ void Root::check_leavers() {
       ahead = &connection;
   // A rank that has left will not take part in what others have called since.
   if (leaver != nullptr && ahead != nullptr && ahead->started > leaver->started)
-    fail_all(leaver->rank, heddleRemoteError,
-             fmt::format("{} destroyed its communicator after {} operations, but {} has called "
-                         "operation #{}",
-                         leaver->name, leaver->started, ahead->name, ahead->started));
+    fail_all({leaver->rank, heddleRemoteError,
+              fmt::format("{} destroyed its communicator after {} operations, but {} has called "
+                          "operation #{}",
+                          leaver->name, leaver->started, ahead->name, ahead->started)});
 }
 
 const Root::Departed* Root::departed(int rank) const {
@@ -319,16 +310,14 @@ const Root::Departed* Root::departed(int rank) const {
 void Root::check_wait_for_leaver(const Connection& waiter, int rank) {
   const Departed* const gone = departed(rank);
   if (gone == nullptr || base::seconds_since(gone->since) < kLeftSeconds) return;
-  fail_all(rank, heddleRemoteError,
-           fmt::format("{} has left the communicator (heddleCommDestroy), but {} waits for it in a "
-                       "send or a receive",
-                       gone->name, waiter.name));
+  fail_all({rank, heddleRemoteError,
+            fmt::format("{} has left the communicator (heddleCommDestroy), but {} waits for it in "
+                        "a send or a receive",
+                        gone->name, waiter.name)});
 }
 
-void Root::note_call(const Connection& connection, const Message& message) {
-  Reader reader(message.payload);
-  const std::uint64_t number = reader.u64();
-  agreement_.add(connection.rank, connection.name, number, reader.text());
+void Root::note_call(const Connection& connection, Calls calls) {
+  agreement_.add(connection.rank, connection.name, calls.operation, std::move(calls.lines));
 }
 
 void Root::check_calls() {
@@ -336,38 +325,34 @@ void Root::check_calls() {
   const bool all = agreement_.ranks() == static_cast<std::size_t>(ranks_);
   if (agreement_.differ() && (all || agreement_.seconds() > kLateCallSeconds)) {
     const auto difference = agreement_.difference();
-    return fail_all(difference.rank, heddleInvalidUsage, difference.text);
+    return fail_all({difference.rank, heddleInvalidUsage, difference.text});
   }
   if (!all) return;
-  send_members(Kind::agreed, Writer().u64(agreement_.number()).str());
+  send_members(whole_message(Agreed{agreement_.number()}));
   agreement_.clear();
 }
 
 // Ranks that wait for each other's victims say so at about the same time. Who is stuck in a send or
 // a receive knows best: the others may only wait for that rank.
-void Root::note_stuck(const Connection& connection, const Message& message) {
-  Reader reader(message.payload);
-  const std::uint64_t operation = reader.u64();
-  const int waits_for = reader.i32();
-  if (stuck_ && (stuck_->operation == 0 || operation != 0)) return;
-  if (!stuck_) stuck_since_ = base::Clock::now();
-  stuck_ = Stuck{connection.rank, operation, waits_for, reader.text()};
+void Root::note_stuck(const Connection& connection, Stuck report) {
+  if (stuck_ && (stuck_->stuck.operation == 0 || report.operation != 0)) return;
+  const auto since = stuck_ ? stuck_->since : base::Clock::now();
+  stuck_ = Report{connection.rank, std::move(report), since};
 }
 
 void Root::check_stuck() {
-  if (!stuck_ || failed_ || base::seconds_since(stuck_since_) < kStuckSeconds) return;
-  const Verdict verdict = blame_for(*stuck_, rank_states());
-  fail_all(verdict.rank, verdict.code, verdict.text);
+  if (!stuck_ || failed_ || base::seconds_since(stuck_->since) < kStuckSeconds) return;
+  fail_all(blame_for(stuck_->stuck, stuck_->rank, rank_states()));
 }
 
 void Root::check_vanished() {
-  if (failed_ || !joined_) return;
+  if (failed_ || !joined_ || base::seconds_since(vanished_checked_) < kVanishedCheckSeconds) return;
+  vanished_checked_ = base::Clock::now();
   const auto silent = [](const Connection& c) {
     return c.stage == Stage::member && !c.left && base::seconds_since(c.heard) > kVanishedSeconds;
   };
   if (std::none_of(connections_.begin(), connections_.end(), silent)) return;
-  if (const auto verdict = find_vanished(rank_states()))
-    fail_all(verdict->rank, verdict->code, verdict->text);
+  if (const auto failure = find_vanished(rank_states())) fail_all(*failure);
 }
 
 // Of all members, and of those who have left and closed.
@@ -393,21 +378,21 @@ void Root::lost(Connection& connection) {
   connection.stage = Stage::gone;
   if (!was_member) return drop_stranger(connection, "it closed the connection");
   if (!left && !failed_)
-    fail_all(connection.rank, heddleRemoteError,
-             fmt::format("{} {}", connection.name,
-                         joined_ ? "died, or its connection to the root broke"
-                                 : "went away before all ranks had joined"));
+    fail_all({connection.rank, heddleRemoteError,
+              fmt::format("{} {}", connection.name,
+                          joined_ ? "died, or its connection to the root broke"
+                                  : "went away before all ranks had joined")});
 }
 
-void Root::fail_all(int rank, heddleResult_t code, const std::string& text) {
+void Root::fail_all(Failure failure) {
   if (failed_) return;
-  failed_ = Failed{code, text, base::Clock::now()};
-  base::log_info("communicator failed: {}", text);
-  send_members(Kind::failure, failure_payload(rank, code, text));
+  base::log_info("communicator failed: {}", failure.text);
+  send_members(whole_message(failure));
+  failed_ = Failed{std::move(failure), base::Clock::now()};
 }
 
-void Root::refuse(Connection& connection, heddleResult_t code, const std::string& text) {
-  connection.stream.send(Kind::failure, failure_payload(-1, code, text));
+void Root::refuse(Connection& connection, const Failure& failure) {
+  connection.stream.send(failure);
   connection.stage = Stage::refused;
   connection.came = base::Clock::now();  // time to read it
 }

@@ -1,11 +1,7 @@
 // The root of one communicator: where ranks join, exchange what they know of each other, and learn
 // who failed. Lives in the process that made the unique id, served by its control thread.
-//
-// Join:   rank -> hello {version, nonce}         root -> challenge {nonce, proof, host, pid}
-//         rank -> join {proof, rank, ranks, host, pid, timeout, text}
-// Then, as often as the ranks like, each sends a text and gets the table of all texts. Afterwards
-// the root listens: a connection that closes without leave, or a give_up, becomes a failure that
-// every rank hears of.
+// Ranks join and exchange texts as control_messages.hpp says; then the root listens: a connection
+// that closes without leave, or a give_up, becomes a failure that every rank hears of.
 #pragma once
 
 #include <atomic>
@@ -13,26 +9,18 @@
 #include <list>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/deadline.hpp"
 #include "communicator/agreement.hpp"
+#include "communicator/control_messages.hpp"
 #include "communicator/control_service.hpp"
 #include "communicator/message_stream.hpp"
 #include "communicator/secret.hpp"
 #include "communicator/tcp.hpp"
 #include "communicator/verdict.hpp"
-#include "heddle/heddle.h"
 
 namespace heddle::communicator {
-
-inline constexpr std::uint32_t kProtocolVersion = 2;
-// A member's text and a table of them: 64 KiB a rank is far more than a rank has to say.
-inline constexpr std::size_t kLargestText = 1 << 16;
-// A line of what a rank calls (lines_to_agree).
-inline constexpr std::size_t kLargestLine = 64;
-inline constexpr int kMostRanks = 1 << 20;
 
 class Root : public Watched {
  public:
@@ -81,23 +69,25 @@ class Root : public Watched {
   void handle(Connection& connection, const Message& message);
   void handle_hello(Connection& connection, const Message& message);
   void handle_join(Connection& connection, const Message& message);
-  void note_call(const Connection& connection, const Message& message);
+  void handle_heartbeat(Connection& connection, const Heartbeat& heartbeat);
+  void note_call(const Connection& connection, Calls calls);
   void check_calls();
   void check_wait_for_leaver(const Connection& waiter, int rank);
   const Departed* departed(int rank) const;
-  void note_stuck(const Connection& connection, const Message& message);
+  void note_stuck(const Connection& connection, Stuck report);
+  void handle_leave(Connection& connection, const Leave& leave);
   void check_stuck();
   void check_vanished();
   std::vector<RankState> rank_states() const;
   std::string conflict_of(const std::string& name, int rank, int ranks) const;
   void complete_exchange();
-  void send_members(Kind kind, std::string_view payload);
+  void send_members(const WholeMessage& message);
   void check_leavers();
   void check_join_deadline();
   void lost(Connection& connection);
-  // Ends the communicator for everyone: the rank at fault, and why.
-  void fail_all(int rank, heddleResult_t code, const std::string& text);
-  void refuse(Connection& connection, heddleResult_t code, const std::string& text);
+  // Ends the communicator for everyone.
+  void fail_all(Failure failure);
+  void refuse(Connection& connection, const Failure& failure);
   bool done() const;
   void drop_stranger(Connection& connection, const char* why);
   int members() const;
@@ -111,8 +101,13 @@ class Root : public Watched {
   int ranks_ = 0;                                          // 0 until the first join
   std::optional<base::Clock::time_point> exchange_since_;  // first text of the exchange under way
   std::optional<base::Clock::time_point> no_room_since_;   // out of descriptors
-  std::optional<Stuck> stuck_;                             // the best report of it
-  base::Clock::time_point stuck_since_;                    // when the first came
+  struct Report {
+    int rank;
+    Stuck stuck;
+    base::Clock::time_point since;  // the first came
+  };
+  std::optional<Report> stuck_;  // the best
+  base::Clock::time_point vanished_checked_;
   Agreement agreement_;  // HEDDLE_CHECK: of the operation that ranks call now
   std::vector<Departed> departed_;
   std::atomic<bool> abandoned_{false};
@@ -120,8 +115,7 @@ class Root : public Watched {
   bool joined_ = false;  // all ranks were there
   // What ended the communicator, and when.
   struct Failed {
-    heddleResult_t code;
-    std::string text;
+    Failure failure;
     base::Clock::time_point since;
   };
   std::optional<Failed> failed_;

@@ -17,11 +17,11 @@ const RankState* find(const std::vector<RankState>& ranks, int rank) {
 
 }  // namespace
 
-Verdict blame_for(const Stuck& stuck, const std::vector<RankState>& ranks) {
+Failure blame_for(const Stuck& stuck, int reporter, const std::vector<RankState>& ranks) {
   const RankState* culprit = nullptr;
   std::string why;
   for (const RankState& other : ranks) {
-    if (other.left || other.rank == stuck.rank) continue;
+    if (other.left || other.rank == reporter) continue;
     if (other.silent > kSilenceSeconds) {
       culprit = &other;
       why = fmt::format("it has not answered for {:.1f} s: stopped or unreachable", other.silent);
@@ -39,9 +39,8 @@ Verdict blame_for(const Stuck& stuck, const std::vector<RankState>& ranks) {
     why =
         culprit != nullptr && culprit->left ? "it has left the communicator" : "it was waited for";
   }
-  const RankState* const reporter = find(ranks, stuck.rank);
-  const auto reported_by =
-      reporter != nullptr ? reporter->name : fmt::format("rank {}", stuck.rank);
+  const RankState* const seen_by = find(ranks, reporter);
+  const auto reported_by = seen_by != nullptr ? seen_by->name : fmt::format("rank {}", reporter);
   if (culprit == nullptr)
     return {-1, heddleTimeout,
             fmt::format("an unknown rank holds up the others; seen by {}: {}", reported_by,
@@ -51,7 +50,7 @@ Verdict blame_for(const Stuck& stuck, const std::vector<RankState>& ranks) {
                       reported_by, stuck.what)};
 }
 
-std::optional<Verdict> find_vanished(const std::vector<RankState>& ranks) {
+std::optional<Failure> find_vanished(const std::vector<RankState>& ranks) {
   const RankState* gone = nullptr;
   bool anybody = false;  // waits
   for (const RankState& state : ranks) {
@@ -65,7 +64,7 @@ std::optional<Verdict> find_vanished(const std::vector<RankState>& ranks) {
       return std::nullopt;
   }
   if (gone == nullptr || !anybody) return std::nullopt;
-  return Verdict{gone->rank, heddleRemoteError, fmt::format("{} {}", gone->name, kVanished)};
+  return Failure{gone->rank, heddleRemoteError, fmt::format("{} {}", gone->name, kVanished)};
 }
 
 }  // namespace heddle::communicator

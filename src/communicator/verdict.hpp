@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heddle/heddle.h"
+#include "communicator/control_messages.hpp"
 
 namespace heddle::communicator {
 
@@ -29,25 +29,11 @@ struct RankState {
   double host_silent = 0;     // seconds since its kernel has shown itself
 };
 
-// What a rank says of an operation that makes no progress.
-struct Stuck {
-  int rank;
-  std::uint64_t operation;  // 0: sends and receives, which are not everybody's
-  int waits_for;            // -1: nobody in particular
-  std::string what;
-};
-
-struct Verdict {
-  int rank;  // at fault; -1 when unknown
-  heddleResult_t code;
-  std::string text;
-};
-
 // A rank that is silent comes first, then the one furthest behind, then whom the operation waits
-// for.
-Verdict blame_for(const Stuck& stuck, const std::vector<RankState>& ranks);
+// for. Who reports is never to blame.
+Failure blame_for(const Stuck& stuck, int reporter, const std::vector<RankState>& ranks);
 
 // The host that has vanished while every other rank waits, if one has.
-std::optional<Verdict> find_vanished(const std::vector<RankState>& ranks);
+std::optional<Failure> find_vanished(const std::vector<RankState>& ranks);
 
 }  // namespace heddle::communicator

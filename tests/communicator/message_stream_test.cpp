@@ -31,9 +31,9 @@ TEST_CASE("a message for many is queued without a copy for each, and arrives who
   for (long i = 0; i < kStreams; ++i) {
     streams.push_back(pair_of_streams());
     auto& [root, rank] = streams.back();
-    CHECK(root.send(Kind::heartbeat, ""));
+    CHECK(root.send(Alive{}));
     CHECK(root.send(message));
-    CHECK(root.send(Kind::agreed, "after"));
+    CHECK(root.send(Agreed{42}));
     CHECK(root.wants_to_write());
   }
   CHECK(queued.use_count() == kStreams + 1);
@@ -49,7 +49,7 @@ TEST_CASE("a message for many is queued without a copy for each, and arrives who
     CHECK(got[0].kind == Kind::heartbeat);
     CHECK(got[1].kind == Kind::table);
     CHECK((got[1].payload == text));
-    CHECK(got[2].payload == "after");
+    CHECK(decode<Agreed>(got[2].payload).operation == 42);
     CHECK(!root.wants_to_write());
   }
   CHECK(queued.expired());

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "communicator/bytes.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -29,26 +28,20 @@ class BareRank {
                 1 << 20) {}
 
   MessageStream& stream() { return stream_; }
-  void hello() {
-    stream_.send(Kind::hello, Writer().u32(kProtocolVersion).text(as_text(nonce_)).str());
-  }
-  void join(const Message& challenge, int rank, int ranks, const std::string& text) {
-    Reader reader(challenge.payload);
-    reader.u32();  // version
-    const std::string nonces = std::string(as_text(nonce_)) + reader.text();
-    stream_.send(Kind::join, Writer()
-                                 .text(proof(kSecret, "rank", nonces))
-                                 .i32(rank)
-                                 .i32(ranks)
-                                 .text("a-host")
-                                 .u32(7)
-                                 .u32(60'000)
-                                 .text(text)
-                                 .str());
+  void hello() { stream_.send(Hello{.nonce = nonce_}); }
+  void join(const Message& message, int rank, int ranks, const std::string& text) {
+    const auto challenge = decode<Challenge>(message.payload);
+    stream_.send(Join{.proof = proof(kSecret, "rank", nonce_ + challenge.nonce),
+                      .rank = rank,
+                      .ranks = ranks,
+                      .host = "a-host",
+                      .pid = 7,
+                      .timeout_ms = 60'000,
+                      .text = text});
   }
 
  private:
-  const Secret nonce_ = random_secret();
+  const std::string nonce_{as_text(random_secret())};
   MessageStream stream_;
 };
 
@@ -106,8 +99,8 @@ TEST_CASE("a rank that joins with another nranks is no member, whatever it says 
     CHECK(told->kind == Kind::failure);
     CHECK_THAT(told->payload, Contains("nranks 2") && Contains("nranks 1048576"));
   }
-  odd.stream().send(Kind::exchange, "its second text");
-  first.stream().send(Kind::exchange, "its second text");
+  odd.stream().send(Exchange{"its second text"});
+  first.stream().send(Exchange{"its second text"});
   for (int i = 0; i < 10; ++i) root.serve();
   // It still answers: the next rank hears why it comes too late.
   BareRank late(root);

@@ -85,10 +85,7 @@ void Member::give_up_before_watch(heddleResult_t code, const std::string& text) 
   stream_.send(GiveUp{code, text});
 }
 
-void Member::add_to(std::vector<pollfd>& poll_set) {
-  const short events = stream_.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
-  poll_set.push_back({stream_.fd(), events, 0});
-}
+void Member::add_to(std::vector<pollfd>& poll_set) { poll_set.push_back(stream_.to_poll()); }
 
 void Member::serve() {
   if (finished_) return;

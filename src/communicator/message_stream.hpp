@@ -1,6 +1,8 @@
 // Whole messages over a non-blocking TCP socket: u32 length, u8 kind, payload.
 #pragma once
 
+#include <poll.h>
+
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -40,6 +42,11 @@ class MessageStream {
   // Sends more of what is queued. False when the peer is gone.
   bool flush();
   bool wants_to_write() const { return !out_.empty(); }
+  // For poll(2): until there is something to read or, where something is queued, to write.
+  pollfd to_poll() const {
+    const short events = wants_to_write() ? POLLIN | POLLOUT : POLLIN;
+    return {fd(), events, 0};
+  }
 
   // Reads what has arrived. False when the peer is gone or sent an oversized message.
   bool fill();

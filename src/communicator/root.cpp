@@ -1,9 +1,6 @@
 #include "communicator/root.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <vector>
 
 #include "base/error.hpp"
@@ -12,14 +9,6 @@
 namespace heddle::communicator {
 namespace {
 
-// A stranger must have proved itself within this time.
-constexpr double kHelloSeconds = 5;
-// Of more unproved connections than this, or than ranks, the oldest that is silent goes.
-constexpr int kMostStrangers = 4096;
-// A rank that joins is not silent for so long, unless its host is.
-constexpr double kSilentStrangerSeconds = 1;
-// So many at most are let in before those who are here are heard.
-constexpr int kMostAtOnce = 4096;
 // How long to listen for a better report of what is stuck; ranks wait a second for the answer.
 constexpr double kStuckSeconds = 0.3;
 // How long a rank has been gone when others that wait for it are told: its last data may be on its
@@ -31,8 +20,6 @@ constexpr double kVanishedCheckSeconds = 0.5;
 constexpr double kFailedJoinSeconds = 2;
 // Ranks that call different operations are told so when all have called, or after this time.
 constexpr double kLateCallSeconds = 1;
-// How long nobody is let in after the descriptors ran out.
-constexpr double kNoRoomSeconds = 1;
 
 std::string list(const std::vector<int>& ranks) {
   constexpr std::size_t kMost = 16;
@@ -45,105 +32,47 @@ std::string list(const std::vector<int>& ranks) {
 
 }  // namespace
 
-Root::Connection::Connection(base::UniqueFd socket)
-    : stream(std::move(socket)), came(base::Clock::now()), heard(came) {}
-
 Root::Root(const Secret& secret, std::uint16_t port, std::string host)
-    : secret_(secret), listener_(listen_tcp(port)), host_(std::move(host)) {}
-
-int Root::members() const {
-  return static_cast<int>(std::count_if(connections_.begin(), connections_.end(),
-                                        [](const auto& c) { return c.stage == Stage::member; }));
-}
+    : admission_(secret, port, std::move(host)) {}
 
 void Root::add_to(std::vector<pollfd>& poll_set) {
-  const bool room = !no_room_since_ || base::seconds_since(*no_room_since_) > kNoRoomSeconds;
-  if (room) poll_set.push_back({listener_.socket.get(), POLLIN, 0});
-  for (const auto& connection : connections_) {
-    const short events = connection.stream.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
-    poll_set.push_back({connection.stream.fd(), events, 0});
-  }
+  admission_.add_to(poll_set);
+  for (const auto& connection : connections_) poll_set.push_back(connection.stream.to_poll());
 }
 
-// Whoever waits is heard before anybody is dropped: of many ranks that come at once, some have said
-// all that they can.
 void Root::serve() {
-  const bool room = admit();
+  admission_.serve(ranks_, [this](MessageStream& stream, Join join) {
+    return receive(stream, std::move(join));
+  });
   for (auto& connection : connections_) serve(connection);
-  drop_strangers(!room);
   check_join_deadline();
   check_stuck();
   check_vanished();
   check_calls();
-  connections_.remove_if([](const auto& c) { return c.stage == Stage::gone; });
+  connections_.remove_if([](const auto& c) { return c.gone; });
   finished_ = done();
 }
 
 // All have gone; but where the join failed, who is yet to come must hear why.
 bool Root::done() const {
   if (!used_) return abandoned_;
-  if (members() != 0) return false;
+  if (!connections_.empty()) return false;
   return joined_ || !failed_ || base::seconds_since(failed_->since) > kFailedJoinSeconds;
 }
 
-bool Root::admit() {
-  for (int admitted = 0; admitted < kMostAtOnce; ++admitted) {
-    base::UniqueFd socket = accept_tcp(listener_.socket);
-    if (!socket) return errno != EMFILE && errno != ENFILE;
-    connections_.emplace_back(std::move(socket));
-  }
-  return true;
-}
-
-void Root::drop_strangers(bool for_room) {
-  const auto is_stranger = [](const auto& c) { return c.stage < Stage::member; };
-  auto strangers = std::count_if(connections_.begin(), connections_.end(), is_stranger);
-  const std::ptrdiff_t most = std::max(kMostStrangers, ranks_);
-  for (auto& connection : connections_) {
-    if (!is_stranger(connection)) continue;
-    const bool silent = base::seconds_since(connection.heard) > kSilentStrangerSeconds;
-    const char* why = nullptr;
-    if (base::seconds_since(connection.came) > kHelloSeconds)
-      why = "no valid hello in time";
-    else if (silent && strangers > most)
-      why = "too many connections that did not prove themselves";
-    else if (silent && for_room)
-      why = "no file descriptor is left for ranks";
-    if (why == nullptr) continue;
-    drop_stranger(connection, why);
-    for_room = false;
-    --strangers;
-  }
-  if (!for_room) return;
-  if (!no_room_since_)
-    base::log_warn(
-        "ranks cannot join: no file descriptor is left in the root's process (ulimit -n)");
-  no_room_since_ = base::Clock::now();
-}
-
 void Root::serve(Connection& connection) {
-  if (connection.stage == Stage::gone) return;
-  const bool alive = connection.stream.fill() && connection.stream.flush();
+  bool alive = connection.stream.fill() && connection.stream.flush();
   try {
-    while (connection.stage != Stage::gone) {
-      const auto message = connection.stream.next();
-      if (!message) break;
-      handle(connection, *message);
-    }
+    while (const auto message = connection.stream.next()) handle(connection, *message);
   } catch (const base::Error& error) {
-    if (connection.stage == Stage::member)
-      lost(connection);
-    else
-      drop_stranger(connection, error.what());
+    base::log_info("{}: {}", connection.name, error.what());
+    alive = false;
   }
-  if (!alive && connection.stage != Stage::gone) lost(connection);
+  if (!alive) lost(connection);
 }
 
 void Root::handle(Connection& connection, const Message& message) {
   connection.heard = base::Clock::now();
-  if (connection.stage == Stage::greeting) return handle_hello(connection, message);
-  if (connection.stage == Stage::challenged) return handle_join(connection, message);
-  if (connection.stage == Stage::refused) return;
   switch (message.kind) {
     case Kind::exchange:
       connection.text = decode<Exchange>(message.payload).text;
@@ -175,82 +104,65 @@ void Root::handle_leave(Connection& connection, const Leave& leave) {
   departed_.push_back({connection.rank, connection.name, connection.started, base::Clock::now()});
   check_leavers();
   if (std::all_of(connections_.begin(), connections_.end(),
-                  [](const auto& c) { return c.stage != Stage::member || c.left; }))
+                  [](const auto& c) { return c.gone || c.left; }))
     send_members(whole_message(AllLeft{}));
 }
 
-void Root::handle_hello(Connection& connection, const Message& message) {
-  if (message.kind != Kind::hello) return drop_stranger(connection, "not a hello");
-  const auto hello = decode<Hello>(message.payload);
-  const std::string nonce(as_text(random_secret()));
-  connection.nonces = hello.nonce + nonce;
-  if (hello.nonce.size() != nonce.size()) return drop_stranger(connection, "a malformed hello");
-  connection.stream.send(Challenge{.nonce = nonce,
-                                   .proof = proof(secret_, "root", connection.nonces),
-                                   .host = host_,
-                                   .pid = static_cast<std::uint32_t>(getpid())});
-  if (hello.version != kProtocolVersion)
-    return drop_stranger(connection, "another version of the protocol");
-  connection.stage = Stage::challenged;
-  connection.stream.allow(kLargestText);
-}
-
-void Root::handle_join(Connection& connection, const Message& message) {
-  if (message.kind != Kind::join)
-    return drop_stranger(connection, "it does not answer the challenge");
-  auto join = decode<Join>(message.payload);
-  if (!same_proof(join.proof, proof(secret_, "rank", connection.nonces)))
-    return drop_stranger(connection, "it does not know the secret");
-  const auto [rank, ranks] = std::pair(join.rank, join.ranks);
-  if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks)
-    return drop_stranger(connection, "a rank out of range");
-  connection.name = fmt::format("rank {} on host {} (pid {})", rank, join.host, join.pid);
+std::optional<Failure> Root::receive(MessageStream& stream, Join join) {
+  const auto name = fmt::format("rank {} on host {} (pid {})", join.rank, join.host, join.pid);
   if (failed_)
-    return refuse(connection, {-1, failed_->failure.code,
-                               fmt::format("{} comes too late, this communicator has failed: {}",
-                                           connection.name, failed_->failure.text)});
+    return Failure{-1, failed_->failure.code,
+                   fmt::format("{} comes too late, this communicator has failed: {}", name,
+                               failed_->failure.text)};
   if (joined_)
-    return refuse(connection, {-1, heddleInvalidUsage,
-                               fmt::format("{} comes too late: this communicator has all its ranks",
-                                           connection.name)});
-  if (ranks_ == 0) ranks_ = ranks;
-  if (const std::string conflict = conflict_of(connection.name, rank, ranks); !conflict.empty()) {
-    const Failure failure{rank, heddleInvalidArgument, conflict};
+    return Failure{-1, heddleInvalidUsage,
+                   fmt::format("{} comes too late: this communicator has all its ranks", name)};
+  if (ranks_ == 0) ranks_ = join.ranks;
+  if (std::string conflict = conflict_of(name, join.rank, join.ranks); !conflict.empty()) {
+    Failure failure{join.rank, heddleInvalidArgument, std::move(conflict)};
     fail_all(failure);
-    return refuse(connection, failure);
+    return failure;
   }
-  connection.rank = rank;
-  connection.text = std::move(join.text);
-  connection.stage = Stage::member;
   // A call of HEDDLE_CHECK has a line for every rank.
-  connection.stream.allow(kLargestText + kLargestLine * static_cast<std::size_t>(ranks));
+  stream.allow(kLargestText + kLargestLine * static_cast<std::size_t>(ranks_));
+  connections_.push_back({.stream = std::move(stream),
+                          .rank = join.rank,
+                          .name = name,
+                          .heard = base::Clock::now(),
+                          .text = std::move(join.text)});
   used_ = true;
   if (!exchange_since_) exchange_since_ = base::Clock::now();
   init_timeout_ = std::min(init_timeout_, base::Seconds(join.timeout_ms / 1000.0));
   complete_exchange();
+  return std::nullopt;
 }
 
 // Why a rank cannot be a member beside those who are; empty when it can.
 std::string Root::conflict_of(const std::string& name, int rank, int ranks) const {
   for (const auto& other : connections_) {
-    if (other.stage != Stage::member) continue;
+    if (other.gone) continue;
     if (ranks != ranks_)
       return fmt::format("{} joins with nranks {}, but {} joined with nranks {}", name, ranks,
                          other.name, ranks_);
     if (other.rank == rank)
       return fmt::format("rank {} joins twice: {} and {}", rank, other.name, name);
   }
+  if (ranks != ranks_)  // and nobody is left to be named
+    return fmt::format("{} joins with nranks {}, but the first rank joined with nranks {}", name,
+                       ranks, ranks_);
   return {};
 }
 
 void Root::complete_exchange() {
-  if (failed_) return;
+  // Most texts come before the last: only that one is worth a walk over all ranks.
+  if (failed_ || ++texts_ < ranks_) return;
   std::vector<Connection*> by_rank(static_cast<std::size_t>(ranks_), nullptr);
   for (auto& connection : connections_)
-    if (connection.stage == Stage::member && connection.text)
+    if (!connection.gone && connection.text)
       by_rank[static_cast<std::size_t>(connection.rank)] = &connection;
   if (std::find(by_rank.begin(), by_rank.end(), nullptr) != by_rank.end()) return;
   joined_ = true;
+  texts_ = 0;
   exchange_since_.reset();
   Table table;
   for (auto* connection : by_rank) {
@@ -263,7 +175,7 @@ void Root::complete_exchange() {
 // One message for all: a table of many ranks would else be queued as often as there are ranks.
 void Root::send_members(const WholeMessage& message) {
   for (auto& connection : connections_)
-    if (connection.stage == Stage::member) connection.stream.send(message);
+    if (!connection.gone) connection.stream.send(message);
 }
 
 void Root::check_join_deadline() {
@@ -271,7 +183,7 @@ void Root::check_join_deadline() {
     return;
   std::vector<bool> here(static_cast<std::size_t>(ranks_), false);
   for (const auto& c : connections_)
-    if (c.stage == Stage::member && c.text) here[static_cast<std::size_t>(c.rank)] = true;
+    if (!c.gone && c.text) here[static_cast<std::size_t>(c.rank)] = true;
   std::vector<int> missing;
   for (int rank = 0; rank < ranks_; ++rank)
     if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
@@ -288,8 +200,7 @@ void Root::check_leavers() {
   for (const Departed& gone : departed_)
     if (leaver == nullptr || gone.started < leaver->started) leaver = &gone;
   for (const auto& connection : connections_)
-    if (connection.stage == Stage::member &&
-        (ahead == nullptr || connection.started > ahead->started))
+    if (!connection.gone && (ahead == nullptr || connection.started > ahead->started))
       ahead = &connection;
   // A rank that has left will not take part in what others have called since.
   if (leaver != nullptr && ahead != nullptr && ahead->started > leaver->started)
@@ -349,7 +260,7 @@ void Root::check_vanished() {
   if (failed_ || !joined_ || base::seconds_since(vanished_checked_) < kVanishedCheckSeconds) return;
   vanished_checked_ = base::Clock::now();
   const auto silent = [](const Connection& c) {
-    return c.stage == Stage::member && !c.left && base::seconds_since(c.heard) > kVanishedSeconds;
+    return !c.gone && !c.left && base::seconds_since(c.heard) > kVanishedSeconds;
   };
   if (std::none_of(connections_.begin(), connections_.end(), silent)) return;
   if (const auto failure = find_vanished(rank_states())) fail_all(*failure);
@@ -360,7 +271,7 @@ std::vector<RankState> Root::rank_states() const {
   std::vector<RankState> states;
   std::vector<bool> here(static_cast<std::size_t>(ranks_), false);
   for (const auto& c : connections_) {
-    if (c.stage != Stage::member) continue;
+    if (c.gone) continue;
     here[static_cast<std::size_t>(c.rank)] = true;
     states.push_back({c.rank, c.name, c.started, c.stands_still, c.left,
                       base::seconds_since(c.heard), silent_seconds(c.stream.fd())});
@@ -373,11 +284,8 @@ std::vector<RankState> Root::rank_states() const {
 }
 
 void Root::lost(Connection& connection) {
-  const bool was_member = connection.stage == Stage::member;
-  const bool left = connection.left;
-  connection.stage = Stage::gone;
-  if (!was_member) return drop_stranger(connection, "it closed the connection");
-  if (!left && !failed_)
+  connection.gone = true;
+  if (!connection.left && !failed_)
     fail_all({connection.rank, heddleRemoteError,
               fmt::format("{} {}", connection.name,
                           joined_ ? "died, or its connection to the root broke"
@@ -389,17 +297,6 @@ void Root::fail_all(Failure failure) {
   base::log_info("communicator failed: {}", failure.text);
   send_members(whole_message(failure));
   failed_ = Failed{std::move(failure), base::Clock::now()};
-}
-
-void Root::refuse(Connection& connection, const Failure& failure) {
-  connection.stream.send(failure);
-  connection.stage = Stage::refused;
-  connection.came = base::Clock::now();  // time to read it
-}
-
-void Root::drop_stranger(Connection& connection, const char* why) {
-  connection.stage = Stage::gone;
-  base::log_info("dropped a connection to the port where ranks join: {}", why);
 }
 
 }  // namespace heddle::communicator

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "communicator/admission.hpp"
 #include "communicator/agreement.hpp"
 #include "communicator/control_messages.hpp"
 #include "communicator/control_service.hpp"
 #include "communicator/message_stream.hpp"
 #include "communicator/secret.hpp"
-#include "communicator/tcp.hpp"
 #include "communicator/verdict.hpp"
 
 namespace heddle::communicator {
@@ -27,7 +27,7 @@ class Root : public Watched {
   // Listens at once; port 0 takes a free one. `host` is this host's name, for people.
   Root(const Secret& secret, std::uint16_t port, std::string host);
 
-  std::uint16_t port() const { return listener_.port; }
+  std::uint16_t port() const { return admission_.port(); }
   // Nobody will come. Lets the control thread drop this root unless somebody has joined. Any
   // thread.
   void abandon() { abandoned_ = true; }
@@ -37,21 +37,17 @@ class Root : public Watched {
   bool finished() const override { return finished_; }
 
  private:
-  // Refused: told why, ignored, dropped like a stranger.
-  enum class Stage { greeting, challenged, refused, member, gone };
+  // A rank that has joined.
   struct Connection {
-    explicit Connection(base::UniqueFd socket);
     MessageStream stream;
-    Stage stage = Stage::greeting;
-    base::Clock::time_point came;
-    base::Clock::time_point heard;  // last message
-    std::string nonces;             // the rank's, then the root's
-    int rank = -1;
+    int rank;
     std::string name;                 // "rank 2 on host h (pid 7)"
+    base::Clock::time_point heard;    // last message
     std::optional<std::string> text;  // of the exchange under way
     std::uint64_t started = 0;        // operations, by its heartbeats
     bool stands_still = false;        // its operation has not moved for kVanishedSeconds
     bool left = false;
+    bool gone = false;
   };
 
   // A rank that has said leave. Kept when its connection has gone: others may yet call it.
@@ -62,13 +58,9 @@ class Root : public Watched {
     base::Clock::time_point since;
   };
 
-  // Whether there were descriptors for all who wait.
-  bool admit();
-  void drop_strangers(bool for_room);
+  std::optional<Failure> receive(MessageStream& stream, Join join);
   void serve(Connection& connection);
   void handle(Connection& connection, const Message& message);
-  void handle_hello(Connection& connection, const Message& message);
-  void handle_join(Connection& connection, const Message& message);
   void handle_heartbeat(Connection& connection, const Heartbeat& heartbeat);
   void note_call(const Connection& connection, Calls calls);
   void check_calls();
@@ -87,20 +79,15 @@ class Root : public Watched {
   void lost(Connection& connection);
   // Ends the communicator for everyone.
   void fail_all(Failure failure);
-  void refuse(Connection& connection, const Failure& failure);
   bool done() const;
-  void drop_stranger(Connection& connection, const char* why);
-  int members() const;
 
-  Secret secret_;
-  Listener listener_;
-  const std::string host_;
+  Admission admission_;
   // How long after the first join all must be there: the least that a rank wants to wait.
   base::Seconds init_timeout_{1e9};
   std::list<Connection> connections_;
-  int ranks_ = 0;                                          // 0 until the first join
+  int ranks_ = 0;  // 0 until the first join
+  int texts_ = 0;  // that have come for the exchange under way
   std::optional<base::Clock::time_point> exchange_since_;  // first text of the exchange under way
-  std::optional<base::Clock::time_point> no_room_since_;   // out of descriptors
   struct Report {
     int rank;
     Stuck stuck;

@@ -110,6 +110,21 @@ TEST_CASE("a rank that joins with another nranks is no member, whatever it says 
   CHECK_THAT(told->payload, Contains("too late") && Contains("nranks 1048576"));
 }
 
+TEST_CASE("a rank with another nranks is refused also when those before it have left") {
+  Root root(kSecret, 0, "here");
+  {
+    BareRank first(root);
+    admit(root, first, 0, 2, "first");
+    first.stream().send(Leave{});
+    for (int i = 0; i < 10; ++i) root.serve();
+  }
+  BareRank odd(root);
+  admit(root, odd, kMostRanks - 1, kMostRanks, "odd");
+  const auto told = answer(root, odd);
+  REQUIRE(told);
+  CHECK_THAT(told->payload, Contains("nranks 2") && Contains("nranks 1048576"));
+}
+
 TEST_CASE("more ranks than may be unproved at once, all in the middle of joining, are all kept") {
   constexpr std::size_t kRanks = 4300;
   const OpenFiles limit(2 * kRanks + 200);

@@ -116,8 +116,8 @@ typedef struct {
 HEDDLE_API heddleResult_t heddleGetVersion(int* version);
 /* A short name of a result, never NULL. */
 HEDDLE_API const char* heddleGetErrorString(heddleResult_t result);
-/* The sentence of the last failure: of `comm`, or of the calling thread when comm is NULL or
- * without a failure. Valid until the next call on that communicator or thread; never NULL. */
+/* The sentence to what heddleCommGetAsyncError says of `comm`, or of this thread's last failure if
+ * comm is NULL or works. Never NULL; valid until this thread's next call, whatever others do. */
 HEDDLE_API const char* heddleGetLastError(heddleComm_t comm);
 
 /* Makes a unique id. The calling process becomes the root: it answers the other ranks, and must

@@ -55,9 +55,13 @@ constexpr std::array<std::string_view, 6> kLogLevels = {"none", "error", "warn",
 constexpr std::size_t kKi = 1024;
 constexpr std::size_t kMi = kKi * kKi;
 
+constexpr auto kMayDiffer = SettingRow::Ranks::may_differ;
+constexpr auto kMustAgree = SettingRow::Ranks::must_agree;
+
 const SettingRow kTable[] = {
     {"HEDDLE_LOG", "none, error, warn, info, debug or trace",
      "How much is logged. At info the first lines say version, provider, adapters and algorithm.",
+     kMayDiffer,
      [](Settings& s, std::string_view text) {
        const auto found = std::find(kLogLevels.begin(), kLogLevels.end(), text);
        if (found == kLogLevels.end()) return false;
@@ -66,66 +70,69 @@ const SettingRow kTable[] = {
      },
      [](const Settings& s) { return std::string(kLogLevels[static_cast<std::size_t>(s.log)]); }},
     {"HEDDLE_LOG_FILE", "a file's path; %h is the host, %p the process",
-     "Where log lines go instead of standard error.",
+     "Where log lines go instead of standard error.", kMayDiffer,
      [](Settings& s, std::string_view text) { return s.log_file = text, true; },
      [](const Settings& s) { return s.log_file; }},
     {"HEDDLE_METRICS_FILE", "a file's path; %h is the host, %p the process",
      "Where a process tells every second what it has done and how its rails fare, in Prometheus' "
      "text format. Each process needs a file of its own; it stays. heddle-info --metrics shows it.",
-     [](Settings& s, std::string_view text) { return s.metrics_file = text, true; },
+     kMayDiffer, [](Settings& s, std::string_view text) { return s.metrics_file = text, true; },
      [](const Settings& s) { return s.metrics_file; }},
     {"HEDDLE_PROVIDER", "auto, or a libfabric provider such as efa, tcp, tcp;ofi_rxm, sockets",
      "The libfabric provider between hosts. auto takes the best that is usable; any other value is "
      "taken or fails: there is no fallback.",
+     kMustAgree,
      [](Settings& s, std::string_view text) { return s.provider = text, !text.empty(); },
      [](const Settings& s) { return s.provider; }},
     {"HEDDLE_SHM", "0 or 1", "Shared memory between ranks of one host; 0 sends over the fabric.",
-     [](Settings& s, std::string_view text) { return parse_bool(text, s.shm); },
+     kMustAgree, [](Settings& s, std::string_view text) { return parse_bool(text, s.shm); },
      [](const Settings& s) { return fmt::format("{:d}", s.shm); }},
     {"HEDDLE_RMA", "0 or 1",
-     "RDMA writes where the provider has them; 0 uses matched messages everywhere.",
+     "RDMA writes where the provider has them; 0 uses matched messages everywhere.", kMustAgree,
      [](Settings& s, std::string_view text) { return parse_bool(text, s.rma); },
      [](const Settings& s) { return fmt::format("{:d}", s.rma); }},
     {"HEDDLE_IFACE", "comma-separated interface names; a leading ^ excludes them",
-     "Network interfaces that ranks may use, for bootstrap and data.",
+     "Network interfaces that ranks may use, for bootstrap and data.", kMayDiffer,
      [](Settings& s, std::string_view text) { return s.iface = text, true; },
      [](const Settings& s) { return s.iface; }},
     {"HEDDLE_RAILS", "all, a number from 1, or comma-separated names of adapters, each once",
      "Adapters that carry data: all that are found, the first so many in rail order, or these.",
-     [](Settings& s, std::string_view text) { return s.rails = text, is_rails(text); },
+     kMayDiffer, [](Settings& s, std::string_view text) { return s.rails = text, is_rails(text); },
      [](const Settings& s) { return s.rails; }},
     {"HEDDLE_RAIL_TIMEOUT", "0.05 to 1000000 seconds",
      "An adapter that delivers nothing for so long while others to the same process do is given up "
      "until it answers again.",
+     kMayDiffer,
      [](Settings& s, std::string_view text) { return parse_in(text, 0.05, 1e6, s.rail_timeout); },
      [](const Settings& s) { return fmt::format("{:g}", s.rail_timeout); }},
     {"HEDDLE_HOSTID", "any text without spaces",
      "Identity of this host: ranks with the same text share memory. Empty: found by itself.",
+     kMayDiffer,
      [](Settings& s, std::string_view text) { return s.host_id = text, !has_space(text); },
      [](const Settings& s) { return s.host_id; }},
     {"HEDDLE_ALGO", "auto, or the name of an algorithm of docs/algorithms.md",
-     "The algorithm of every collective that it can serve; auto chooses by size.",
+     "The algorithm of every collective that it can serve; auto chooses by size.", kMustAgree,
      [](Settings& s, std::string_view text) { return s.algo = text, !text.empty(); },
      [](const Settings& s) { return s.algo; }},
     {"HEDDLE_SCHEDULE", "a file's path, in the form of docs/schedules.md",
      "A schedule that runs in place of an algorithm wherever collective, ranks and root are its "
      "own. Every rank needs the same file.",
-     [](Settings& s, std::string_view text) { return s.schedule = text, true; },
+     kMayDiffer, [](Settings& s, std::string_view text) { return s.schedule = text, true; },
      [](const Settings& s) { return s.schedule; }},
     {"HEDDLE_TUNING_FILE", "a machine file's path, as heddle-tune writes it, or a preset's name",
      "What algorithm, channels and chunks are chosen by, in place of the built-in table. Every "
      "rank "
      "needs the same file.",
-     [](Settings& s, std::string_view text) { return s.tuning_file = text, true; },
+     kMayDiffer, [](Settings& s, std::string_view text) { return s.tuning_file = text, true; },
      [](const Settings& s) { return s.tuning_file; }},
-    {"HEDDLE_CHANNELS", "0 to 16; 0 chooses", "Parallel lanes of one operation.",
+    {"HEDDLE_CHANNELS", "0 to 16; 0 chooses", "Parallel lanes of one operation.", kMustAgree,
      [](Settings& s, std::string_view text) { return parse_in(text, 0, 16, s.channels); },
      [](const Settings& s) { return std::to_string(s.channels); }},
-    {"HEDDLE_SLOTS", "4 to 64", "Slots in one pipe from a rank to a rank.",
+    {"HEDDLE_SLOTS", "4 to 64", "Slots in one pipe from a rank to a rank.", kMustAgree,
      [](Settings& s, std::string_view text) { return parse_in(text, 4, 64, s.slots); },
      [](const Settings& s) { return std::to_string(s.slots); }},
     {"HEDDLE_SLOT_BYTES", "0, or a multiple of 4K up to 16M; 0 chooses",
-     "Bytes of one slot: the largest chunk that one move carries.",
+     "Bytes of one slot: the largest chunk that one move carries.", kMustAgree,
      [](Settings& s, std::string_view text) {
        return text == "0" ? (s.slot_bytes = 0, true)
                           : parse_size_in(text, 4 * kKi, 16 * kMi, s.slot_bytes) &&
@@ -134,37 +141,41 @@ const SettingRow kTable[] = {
      [](const Settings& s) { return std::to_string(s.slot_bytes); }},
     {"HEDDLE_EAGER_BYTES", "0 to 64K",
      "Messages up to this many bytes go over the fabric without waiting for a receive buffer.",
+     kMustAgree,
      [](Settings& s, std::string_view text) {
        return parse_size_in(text, 0, 64 * kKi, s.eager_bytes);
      },
      [](const Settings& s) { return std::to_string(s.eager_bytes); }},
     {"HEDDLE_TIMEOUT", "0.1 to 1000000 seconds",
-     "An operation that makes no progress for so long ends with heddleTimeout.",
+     "An operation that makes no progress for so long ends with heddleTimeout.", kMayDiffer,
      [](Settings& s, std::string_view text) { return parse_in(text, 0.1, 1e6, s.timeout); },
      [](const Settings& s) { return fmt::format("{:g}", s.timeout); }},
     {"HEDDLE_INIT_TIMEOUT", "0.1 to 1000000 seconds", "How long a rank waits for all to join.",
+     kMayDiffer,
      [](Settings& s, std::string_view text) { return parse_in(text, 0.1, 1e6, s.init_timeout); },
      [](const Settings& s) { return fmt::format("{:g}", s.init_timeout); }},
     {"HEDDLE_CHECK", "0 or 1",
      "Before a collective moves data, the ranks compare what they call: collective, counts, type, "
      "reduction, root and order. A difference is heddleInvalidUsage on every rank, in words. For "
      "finding mistakes: each operation waits for all ranks and for the root's answer.",
-     [](Settings& s, std::string_view text) { return parse_bool(text, s.check); },
+     kMustAgree, [](Settings& s, std::string_view text) { return parse_bool(text, s.check); },
      [](const Settings& s) { return fmt::format("{:d}", s.check); }},
     {"HEDDLE_SPIN", "-1 to 1000000 microseconds; -1 chooses",
      "How long a waiting rank keeps its core before it yields. Chosen from cores and ranks; what "
      "is chosen gives way while other programs want the core.",
+     kMayDiffer,
      [](Settings& s, std::string_view text) { return parse_in(text, -1, 1000000, s.spin); },
      [](const Settings& s) { return std::to_string(s.spin); }},
     {"HEDDLE_ROOT", kHostPortAllowed,
      "Where rank 0 listens and the others find it when the environment describes the world. "
      "Default: MASTER_ADDR and MASTER_PORT + 1.",
+     kMayDiffer,
      [](Settings& s, std::string_view text) {
        return s.root = text, parse_host_port(text).has_value();
      },
      [](const Settings& s) { return s.root; }},
     {"HEDDLE_SECRET", "any text without spaces",
-     "Shared secret of the ranks when the environment describes the world.",
+     "Shared secret of the ranks when the environment describes the world.", kMayDiffer,
      [](Settings& s, std::string_view text) { return s.secret = text, !has_space(text); },
      [](const Settings& s) { return std::string(s.secret.empty() ? "" : "(set)"); }},
 };

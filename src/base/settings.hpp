@@ -45,6 +45,8 @@ struct SettingRow {
   std::string_view name;
   std::string_view allowed;  // in words, with the unit
   std::string_view help;
+  // Whether all ranks of a communicator must have the same value.
+  enum class Ranks { may_differ, must_agree } ranks;
   // Parses strictly; false when the text is not allowed.
   bool (*parse)(Settings&, std::string_view);
   std::string (*show)(const Settings&);

@@ -76,17 +76,16 @@ HEDDLE_API const char* heddleGetErrorString(heddleResult_t result) {
 }
 
 HEDDLE_API const char* heddleGetLastError(heddleComm_t comm) {
-  if (comm != nullptr && comm->communicator->state() != heddleSuccess) {
-    comm->last_error = comm->communicator->failure_text();
-    return comm->last_error.c_str();
-  }
-  return thread_error().c_str();
+  // The thread's own copy: another thread may ask at the same time.
+  thread_local std::string text;
+  text = comm != nullptr ? comm->communicator->failure_text_now() : std::string();
+  return text.empty() ? thread_error().c_str() : text.c_str();
 }
 
 HEDDLE_API heddleResult_t heddleGetUniqueId(heddleUniqueId* id) {
   return guarded([&] {
-    required(id, "id") =
-        heddle::communicator::make_unique_id(heddle::communicator::read_settings(""));
+    heddleUniqueId& made = required(id, "id");
+    made = heddle::communicator::make_unique_id(heddle::communicator::read_settings(""));
   });
 }
 
@@ -164,8 +163,10 @@ HEDDLE_API heddleResult_t heddleCommDeregister(heddleComm_t comm, void* handle) 
 }
 
 HEDDLE_API heddleResult_t heddleMemAlloc(void** pointer, size_t bytes) {
-  return guarded(
-      [&] { required(pointer, "pointer") = heddle::communicator::allocate_memory(bytes); });
+  return guarded([&] {
+    void*& memory = required(pointer, "pointer");
+    memory = heddle::communicator::allocate_memory(bytes);
+  });
 }
 
 HEDDLE_API heddleResult_t heddleMemFree(void* pointer) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -20,6 +21,18 @@ class Writer {
   Writer& text(std::string_view value) {
     u32(static_cast<std::uint32_t>(value.size()));
     return raw(value.data(), value.size());
+  }
+  // By the type, for a list of fields.
+  Writer& add(bool value) { return u32(value ? 1 : 0); }
+  Writer& add(std::uint32_t value) { return u32(value); }
+  Writer& add(std::int32_t value) { return i32(value); }
+  Writer& add(std::uint64_t value) { return u64(value); }
+  Writer& add(heddleResult_t value) { return u32(static_cast<std::uint32_t>(value)); }
+  Writer& add(const std::string& value) { return text(value); }
+  Writer& add(const std::vector<std::string>& values) {
+    u32(static_cast<std::uint32_t>(values.size()));
+    for (const auto& value : values) text(value);
+    return *this;
   }
   const std::string& str() const { return bytes_; }
 
@@ -40,6 +53,17 @@ class Reader {
   std::int32_t i32() { return number<std::int32_t>(); }
   std::uint64_t u64() { return number<std::uint64_t>(); }
   std::string text() { return std::string(take(u32())); }
+  void get(bool& value) { value = u32() != 0; }
+  void get(std::uint32_t& value) { value = u32(); }
+  void get(std::int32_t& value) { value = i32(); }
+  void get(std::uint64_t& value) { value = u64(); }
+  void get(heddleResult_t& value) { value = static_cast<heddleResult_t>(u32()); }
+  void get(std::string& value) { value = text(); }
+  void get(std::vector<std::string>& values) {
+    values.clear();
+    // One by one: the count is not to be trusted.
+    for (std::uint32_t left = u32(); left > 0; --left) values.push_back(text());
+  }
   void finish() const {
     if (!left_.empty())
       base::fail(heddleRemoteError, "malformed control message: {} bytes too many", left_.size());

@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "communicator/agreement.hpp"
 #include "communicator/progress_thread.hpp"
-#include "communicator/root.hpp"
+#include "communicator/verdict.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -341,6 +341,12 @@ heddleResult_t Communicator::state_now() const {
 std::string Communicator::failure_text() const {
   const std::lock_guard lock(queue_mutex_);
   return failure_text_;
+}
+
+std::string Communicator::failure_text_now() const {
+  const Member* const member = world_.member();
+  if (state() != heddleSuccess || member == nullptr || !member->failed()) return failure_text();
+  return member->failure().text;
 }
 
 void Communicator::finalize() {

@@ -63,6 +63,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // The same, and what the other ranks have told since.
   heddleResult_t state_now() const;
   std::string failure_text() const;
+  // The sentence to state_now(); empty while the communicator works.
+  std::string failure_text_now() const;
 
   // For the progress thread: moves operations on if nobody else does. Never blocks.
   enum class Turn { idle, blocked, moved };

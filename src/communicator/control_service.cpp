@@ -1,21 +1,16 @@
 #include "communicator/control_service.hpp"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <memory>
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
+#include "communicator/forking.hpp"
 
 namespace heddle::communicator {
 namespace {
-
-std::atomic<bool> forked{false};
 
 void serve_all(const std::vector<std::shared_ptr<Watched>>& all) {
   for (const auto& watched : all) {
@@ -29,30 +24,23 @@ void serve_all(const std::vector<std::shared_ptr<Watched>>& all) {
 
 }  // namespace
 
-bool forked_after_use() { return forked.load(std::memory_order_relaxed); }
-
 ControlService& ControlService::instance() {
-  static ControlService* const service = [] {
-    auto made = std::make_unique<ControlService>();
-    std::atexit([] { instance().stop(); });
-    return made.release();
-  }();
+  static ControlService* const service = new ControlService;
   return *service;
 }
 
-void ControlService::stop() {
-  if (forked_after_use()) return;  // the thread lives in the parent only
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake();
-  if (thread_.joinable()) thread_.join();
-}
+ControlService::ControlService()
+    : thread_(
+          "heddle-control", [this] { run(); },
+          [this] {
+            {
+              const std::lock_guard lock(mutex_);
+              stop_ = true;
+            }
+            wake();
+          }) {}
 
 void ControlService::watch(std::shared_ptr<Watched> watched) {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
-  (void)registered;
   if (forked_after_use())
     base::fail(heddleInvalidUsage,
                "this process was forked after its parent had used Heddle; fork before the first "
@@ -62,8 +50,7 @@ void ControlService::watch(std::shared_ptr<Watched> watched) {
   if (!wake_) base::fail_errno(errno, "eventfd of the control thread");
   watched_.push_back(std::move(watched));
   if (!running_) {
-    if (thread_.joinable()) thread_.join();
-    thread_ = base::start_thread("heddle-control", [this] { run(); });
+    thread_.start();
     running_ = true;
   }
   wake();

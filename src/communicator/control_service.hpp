@@ -6,10 +6,10 @@
 
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "base/fd.hpp"
+#include "communicator/process_thread.hpp"
 
 namespace heddle::communicator {
 
@@ -19,7 +19,7 @@ class Watched {
   // Appends what to poll for. Control thread.
   virtual void add_to(std::vector<pollfd>& poll_set) = 0;
   // Does all the work there is, without blocking. Called after every wake-up and at least every
-  // kTick. Control thread.
+  // kTickMs. Control thread.
   virtual void serve() = 0;
   // Nothing left to do: the service lets go of it.
   virtual bool finished() const = 0;
@@ -29,7 +29,6 @@ class ControlService {
  public:
   static constexpr int kTickMs = 250;
 
-  // Never destroyed: a forked child must not touch what the thread held. It ends at exit.
   static ControlService& instance();
 
   // Fails with heddleInvalidUsage in a child that was forked after the library was used.
@@ -38,19 +37,16 @@ class ControlService {
   void wake();
 
  private:
+  ControlService();
   void run();
   void serve_last(const std::vector<std::shared_ptr<Watched>>& watched);
-  void stop();
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Watched>> watched_;  // shared with the communicators
-  std::thread thread_;
+  ProcessThread thread_;
   base::UniqueFd wake_;
   bool running_ = false;
   bool stop_ = false;
 };
-
-// Whether this process was forked from one that had used the library.
-bool forked_after_use();
 
 }  // namespace heddle::communicator

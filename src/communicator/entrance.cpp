@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -34,10 +35,35 @@ void warn_once(const std::vector<std::string>& warnings) {
     if (told.insert(warning).second) base::log_warn("{}", warning);
 }
 
+// The roots of this process by their secrets, while they live. Never destroyed: threads may still
+// join while the process ends.
+struct OpenRoots {
+  std::mutex mutex;
+  std::map<Secret, std::weak_ptr<Root>> by_secret;
+};
+OpenRoots& open_roots() {
+  static OpenRoots* const roots = new OpenRoots;
+  return *roots;
+}
+
+// The only rank of a communicator contacts nobody: a root of this process, if it is one, would wait
+// for ranks forever.
+void abandon_root(const Secret& secret) {
+  const std::lock_guard lock(open_roots().mutex);
+  const auto found = open_roots().by_secret.find(secret);
+  if (found == open_roots().by_secret.end()) return;
+  if (const auto root = found->second.lock()) root->abandon();
+  open_roots().by_secret.erase(found);
+  ControlService::instance().wake();
+}
+
 std::shared_ptr<Root> start_root(const Secret& secret, std::uint16_t port,
                                  const base::Settings& settings) {
   auto root = std::make_shared<Root>(secret, port, topology::this_host(settings).name);
   ControlService::instance().watch(root);
+  const std::lock_guard lock(open_roots().mutex);
+  std::erase_if(open_roots().by_secret, [](const auto& known) { return known.second.expired(); });
+  open_roots().by_secret.emplace(secret, root);
   return root;
 }
 
@@ -111,7 +137,9 @@ std::shared_ptr<Communicator> join_by_id(const heddleUniqueId& id, int rank, int
   if (rank < 0 || rank >= ranks)
     base::fail(heddleInvalidArgument, "rank is {}: allowed is 0 to {} (nranks is {})", rank,
                ranks - 1, ranks);
-  return std::make_shared<Communicator>(decode_unique_id(id), rank, ranks, settings);
+  const RootAddress root = decode_unique_id(id);
+  if (ranks == 1) abandon_root(root.secret);
+  return std::make_shared<Communicator>(root, rank, ranks, settings);
 }
 
 std::shared_ptr<Communicator> join_by_environment(const base::Settings& settings) {

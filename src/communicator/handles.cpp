@@ -1,6 +1,6 @@
 #include "communicator/handles.hpp"
 
-#include "communicator/entrance.hpp"
+#include "communicator/forking.hpp"
 
 namespace heddle::communicator {
 

@@ -12,7 +12,6 @@
 struct heddleComm {
   std::shared_ptr<heddle::communicator::Communicator> communicator;
   heddle::communicator::Registrations registrations;
-  std::string last_error;  // what heddleGetLastError(comm) hands out
 };
 
 struct heddleWork {
@@ -43,6 +42,7 @@ heddleResult_t guarded(Body&& body) {
   }
 }
 
+// Before anything is made for it: of `required(p) = make()` C++ runs make first.
 template <typename Pointer>
 Pointer& required(Pointer* pointer, const char* name) {
   if (pointer == nullptr) base::fail(heddleInvalidArgument, "{} is NULL", name);

@@ -4,8 +4,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "communicator/bytes.hpp"
-#include "communicator/root.hpp"
+#include "communicator/secret.hpp"
+#include "communicator/tcp.hpp"
+#include "communicator/verdict.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -20,15 +21,6 @@ std::string join_all(const std::vector<std::string>& words) {
   return text;
 }
 
-Failure read_failure(const std::string& payload) {
-  Reader reader(payload);
-  Failure failure;
-  failure.rank = reader.i32();
-  failure.code = static_cast<heddleResult_t>(reader.u32());
-  failure.text = reader.text();
-  return failure;
-}
-
 }  // namespace
 
 Member::Member(const JoinRequest& request, const std::string& text, std::vector<std::string>& table)
@@ -39,40 +31,37 @@ Member::Member(const JoinRequest& request, const std::string& text, std::vector<
       stream_(connect_tcp(request.root.addresses, base::Deadline(request.timeout)),
               kLargestText * static_cast<std::size_t>(request.ranks)) {
   const Secret& secret = request.root.secret;
-  const Secret nonce = random_secret();
-  stream_.send_all(Kind::hello, Writer().u32(kProtocolVersion).text(as_text(nonce)).str(),
-                   deadline_, what_);
-  const Message challenge = answer();
-  Reader reader(challenge.payload);
-  const std::uint32_t version = challenge.kind == Kind::challenge ? reader.u32() : 0;
+  const std::string nonce(as_text(random_secret()));
+  stream_.send_all(whole_message(Hello{.nonce = nonce}), deadline_, what_);
+  const Message message = answer();
+  // Before all else: the rest of another version's challenge may be anything.
+  const std::uint32_t version = message.kind == Kind::challenge ? Reader(message.payload).u32() : 0;
   if (version != kProtocolVersion)
     base::fail(heddleRemoteError,
                "{}: what answers there is no Heddle root of protocol version {} (it says {})",
                what_, kProtocolVersion, version);
-  const std::string nonces = std::string(as_text(nonce)) + reader.text();
-  if (!same_proof(reader.text(), proof(secret, "root", nonces)))
+  const auto challenge = decode<Challenge>(message.payload);
+  const std::string nonces = nonce + challenge.nonce;
+  if (!same_proof(challenge.proof, proof(secret, "root", nonces)))
     base::fail(heddleRemoteError, "{}: the root does not know this communicator's secret", what_);
-  root_host_ = reader.text();
-  root_pid_ = reader.u32();
+  root_host_ = challenge.host;
+  root_pid_ = challenge.pid;
   name_root(-1, fmt::format("the process on host {} (pid {})", root_host_, root_pid_));
-  stream_.send_all(Kind::join,
-                   Writer()
-                       .text(proof(secret, "rank", nonces))
-                       .i32(request.rank)
-                       .i32(request.ranks)
-                       .text(request.host_name)
-                       .u32(static_cast<std::uint32_t>(getpid()))
-                       .u32(static_cast<std::uint32_t>(request.timeout.count() * 1000))
-                       .text(text)
-                       .str(),
-                   deadline_, what_);
+  const Join join{.proof = proof(secret, "rank", nonces),
+                  .rank = request.rank,
+                  .ranks = request.ranks,
+                  .host = request.host_name,
+                  .pid = static_cast<std::uint32_t>(getpid()),
+                  .timeout_ms = static_cast<std::uint32_t>(request.timeout.count() * 1000),
+                  .text = text};
+  stream_.send_all(whole_message(join), deadline_, what_);
   table = receive_table();
 }
 
 Message Member::answer() {
   Message message = stream_.receive(deadline_, what_);
   if (message.kind != Kind::failure) return message;
-  const Failure failure = read_failure(message.payload);
+  const auto failure = decode<Failure>(message.payload);
   throw base::Error(failure.code, failure.text);
 }
 
@@ -80,29 +69,23 @@ std::vector<std::string> Member::receive_table() {
   const Message message = answer();
   if (message.kind != Kind::table)
     base::fail(heddleRemoteError, "{}: the root sent something unexpected", what_);
-  Reader reader(message.payload);
-  std::vector<std::string> table(reader.u32());
+  auto table = decode<Table>(message.payload).texts;
   if (table.size() != static_cast<std::size_t>(ranks_))
     base::fail(heddleRemoteError, "{}: the root counts {} ranks", what_, table.size());
-  for (auto& text : table) text = reader.text();
-  reader.finish();
   return table;
 }
 
 std::vector<std::string> Member::exchange(const std::string& text) {
-  stream_.send_all(Kind::exchange, text, deadline_, what_);
+  stream_.send_all(whole_message(Exchange{text}), deadline_, what_);
   return receive_table();
 }
 
 void Member::give_up_before_watch(heddleResult_t code, const std::string& text) {
   // Best effort: the root notices a closed connection too, it only knows less then.
-  stream_.send(Kind::give_up, Writer().u32(code).text(text).str());
+  stream_.send(GiveUp{code, text});
 }
 
-void Member::add_to(std::vector<pollfd>& poll_set) {
-  const short events = stream_.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
-  poll_set.push_back({stream_.fd(), events, 0});
-}
+void Member::add_to(std::vector<pollfd>& poll_set) { poll_set.push_back(stream_.to_poll()); }
 
 void Member::serve() {
   if (finished_) return;
@@ -113,18 +96,18 @@ void Member::serve() {
     base::log_error("{}", error.what());
     alive = false;
   }
-  std::vector<std::pair<Kind, std::string>> outbox;
+  std::vector<WholeMessage> outbox;
   bool closing = false;
   {
     const std::lock_guard lock(mutex_);
     outbox.swap(outbox_);
     closing = closing_;
   }
-  for (const auto& [kind, payload] : outbox) alive = stream_.send(kind, payload) && alive;
+  for (auto& message : outbox) alive = stream_.send(std::move(message)) && alive;
   if (!closing && base::seconds_since(last_beat_) > kBeatSeconds) {
     last_beat_ = base::Clock::now();
-    alive = stream_.send(Kind::heartbeat, heartbeat()) && alive;
-    if (stands_still_ && silent_seconds(stream_.fd()) > kVanishedSeconds)
+    alive = stream_.send(Heartbeat{started_, stands_still_, waits_for_}) && alive;
+    if ((stands_still_ || leaving_) && silent_seconds(stream_.fd()) > kVanishedSeconds)
       fail({root_rank_, heddleRemoteError,
             fmt::format("{}, where the root of the communicator runs, {}", root_name_, kVanished)});
   }
@@ -144,23 +127,15 @@ void Member::serve() {
   }
 }
 
-std::string Member::heartbeat() const {
-  return Writer()
-      .u64(started_.load())
-      .u32(stands_still_.load() ? 1 : 0)
-      .i32(waits_for_.load())
-      .str();
-}
-
 void Member::handle(const Message& message) {
   if (message.kind == Kind::failure) {
-    fail(read_failure(message.payload));
+    fail(decode<Failure>(message.payload));
   } else if (message.kind == Kind::all_left) {
     const std::lock_guard lock(mutex_);
     all_left_ = true;
     changed_.notify_all();
   } else if (message.kind == Kind::agreed) {
-    agreed_ = Reader(message.payload).u64();
+    agreed_ = decode<Agreed>(message.payload).operation;
   } else if (message.kind != Kind::heartbeat) {
     base::fail(heddleRemoteError, "unexpected control message from the root");
   }
@@ -180,28 +155,29 @@ Failure Member::failure() const {
   return failure_;
 }
 
-void Member::queue(Kind kind, std::string payload) {
+void Member::queue(WholeMessage message) {
   {
     const std::lock_guard lock(mutex_);
-    outbox_.emplace_back(kind, std::move(payload));
+    outbox_.push_back(std::move(message));
   }
   ControlService::instance().wake();
 }
 
 void Member::calls(std::uint64_t operation, const std::string& lines) {
-  queue(Kind::calls, Writer().u64(operation).text(lines).str());
+  queue(whole_message(Calls{operation, lines}));
 }
 
 void Member::report_stuck(std::uint64_t operation, int waits_for, const std::string& text) {
-  queue(Kind::stuck, Writer().u64(operation).i32(waits_for).text(text).str());
+  queue(whole_message(Stuck{operation, waits_for, text}));
 }
 
 void Member::give_up(heddleResult_t code, const std::string& text) {
-  queue(Kind::give_up, Writer().u32(code).text(text).str());
+  queue(whole_message(GiveUp{code, text}));
 }
 
 bool Member::leave(base::Seconds time) {
-  queue(Kind::leave, Writer().u64(started_.load()).str());
+  leaving_ = true;
+  queue(whole_message(Leave{started_}));
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, time, [this] { return all_left_ || failed_ || finished_; });
   return all_left_;

@@ -7,21 +7,15 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "communicator/control_messages.hpp"
 #include "communicator/control_service.hpp"
 #include "communicator/message_stream.hpp"
 #include "communicator/unique_id.hpp"
 
 namespace heddle::communicator {
-
-struct Failure {
-  int rank = -1;  // at fault; -1 when unknown
-  heddleResult_t code = heddleSuccess;
-  std::string text;
-};
 
 struct JoinRequest {
   RootAddress root;
@@ -73,8 +67,7 @@ class Member : public Watched {
   // What the root says next while this rank joins; throws what it refuses with.
   Message answer();
   std::vector<std::string> receive_table();
-  void queue(Kind kind, std::string payload);
-  std::string heartbeat() const;
+  void queue(WholeMessage message);
   void handle(const Message& message);
   void fail(Failure failure);
 
@@ -90,7 +83,7 @@ class Member : public Watched {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::pair<Kind, std::string>> outbox_;
+  std::vector<WholeMessage> outbox_;
   Failure failure_;
   bool all_left_ = false;
   bool closing_ = false;
@@ -100,6 +93,7 @@ class Member : public Watched {
   std::atomic<std::uint64_t> agreed_{0};
   std::atomic<int> waits_for_{-1};
   std::atomic<bool> stands_still_{false};
+  std::atomic<bool> leaving_{false};  // waits for the others to leave
 };
 
 }  // namespace heddle::communicator

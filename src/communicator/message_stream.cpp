@@ -22,23 +22,33 @@ void wait_for(int fd, short events, const base::Deadline& deadline, const std::s
 
 }  // namespace
 
+WholeMessage whole_message(Kind kind, std::string_view payload) {
+  const auto size = static_cast<std::uint32_t>(payload.size());
+  std::string bytes;
+  bytes.reserve(kHeader + payload.size());
+  bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
+  bytes += static_cast<char>(kind);
+  bytes += payload;
+  return std::make_shared<const std::string>(std::move(bytes));
+}
+
 MessageStream::MessageStream(base::UniqueFd socket, std::size_t largest)
     : socket_(std::move(socket)), largest_(largest) {}
 
-bool MessageStream::send(Kind kind, std::string_view payload) {
-  const auto size = static_cast<std::uint32_t>(payload.size());
-  char header[kHeader];
-  std::memcpy(header, &size, sizeof size);
-  header[4] = static_cast<char>(kind);
-  out_.append(header, sizeof header).append(payload);
+bool MessageStream::send(WholeMessage message) {
+  out_.push_back(std::move(message));
   return flush();
 }
 
 bool MessageStream::flush() {
   while (!out_.empty()) {
-    const ssize_t sent = ::send(fd(), out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const std::string_view left = std::string_view(*out_.front()).substr(sent_);
+    const ssize_t sent = ::send(fd(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-    out_.erase(0, static_cast<std::size_t>(sent));
+    sent_ += static_cast<std::size_t>(sent);
+    if (sent_ < out_.front()->size()) continue;
+    out_.pop_front();
+    sent_ = 0;
   }
   return true;
 }
@@ -70,9 +80,9 @@ std::optional<Message> MessageStream::next() {
   return message;
 }
 
-void MessageStream::send_all(Kind kind, std::string_view payload, const base::Deadline& deadline,
+void MessageStream::send_all(WholeMessage message, const base::Deadline& deadline,
                              const std::string& what) {
-  bool alive = send(kind, payload);
+  bool alive = send(std::move(message));
   while (alive && wants_to_write()) {
     wait_for(fd(), POLLOUT, deadline, what);
     alive = flush();

@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "base/log.hpp"
-#include "base/thread.hpp"
-#include "communicator/control_service.hpp"
 
 namespace heddle::communicator {
 namespace {
@@ -81,7 +78,7 @@ void add_to(Rails& sums, const std::vector<RailMetrics>& rails) {
 
 Metrics* Metrics::open(const std::string& pattern) {
   static std::mutex opening;
-  // Never destroyed, as ProgressThread: a forked child must not touch what the thread held.
+  // Never destroyed: their threads end with the process.
   static auto* const files = new std::map<std::string, std::unique_ptr<Metrics>>;
   if (pattern.empty()) return nullptr;
   const std::string path = base::expand_path(pattern);
@@ -91,36 +88,29 @@ Metrics* Metrics::open(const std::string& pattern) {
   std::unique_ptr<Metrics> metrics(new Metrics(path));
   try {
     base::replace_file(path, metrics->text());
-    metrics->start();
+    metrics->thread_.start();
   } catch (const base::Error& error) {
     base::fail(heddleInvalidArgument, "HEDDLE_METRICS_FILE={}: {}", pattern, error.what());
   }
-  [[maybe_unused]] static const int at_exit = std::atexit([] {
-    for (auto& [name, one] : *files)
-      if (one != nullptr) one->stop();
-  });
   place = std::move(metrics);
   return place.get();
 }
 
-Metrics::Metrics(std::string path) : path_(std::move(path)) {}
-
-void Metrics::start() {
-  thread_ = base::start_thread("heddle-metrics", [this] {
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, kPeriod, [&] { return stop_; })) write();
-  });
-}
-
-void Metrics::stop() {
-  if (forked_after_use()) return;  // the thread lives in the parent only
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
+Metrics::Metrics(std::string path)
+    : path_(std::move(path)),
+      thread_(
+          "heddle-metrics",
+          [this] {
+            std::unique_lock lock(mutex_);
+            while (!wake_.wait_for(lock, kPeriod, [&] { return stop_; })) write();
+          },
+          [this] {
+            {
+              const std::lock_guard lock(mutex_);
+              stop_ = true;
+            }
+            wake_.notify_all();
+          }) {}
 
 void Metrics::include(const std::shared_ptr<transport::Transport>& transport) {
   if (transport == nullptr) return;

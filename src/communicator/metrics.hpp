@@ -11,11 +11,11 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "communicator/operation.hpp"
+#include "communicator/process_thread.hpp"
 #include "transport/pipe.hpp"
 
 namespace heddle::communicator {
@@ -53,8 +53,6 @@ class Metrics {
   static std::string_view name_of_kind(std::size_t kind);
   Rails rails_now();
   std::string text();
-  void start();
-  void stop();
 
   const std::string path_;
   std::array<Counts, kKinds> counts_;
@@ -66,7 +64,7 @@ class Metrics {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;
-  std::thread thread_;
+  ProcessThread thread_;
 };
 
 }  // namespace heddle::communicator

@@ -2,37 +2,31 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 
-#include "base/thread.hpp"
 #include "communicator/backoff.hpp"
 #include "communicator/communicator.hpp"
-#include "communicator/control_service.hpp"
 
 namespace heddle::communicator {
 
 ProgressThread& ProgressThread::instance() {
-  static ProgressThread* const thread = [] {
-    auto made = std::make_unique<ProgressThread>();
-    std::atexit([] { instance().stop(); });
-    return made.release();
-  }();
+  static ProgressThread* const thread = new ProgressThread;
   return *thread;
 }
 
-void ProgressThread::stop() {
-  if (forked_after_use()) return;  // the thread lives in the parent only
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
+ProgressThread::ProgressThread()
+    : thread_(
+          "heddle-progress", [this] { run(); },
+          [this] {
+            {
+              const std::lock_guard lock(mutex_);
+              stop_ = true;
+            }
+            changed_.notify_all();
+          }) {}
 
 void ProgressThread::start() {
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) thread_ = base::start_thread("heddle-progress", [this] { run(); });
+  if (!thread_.started()) thread_.start();
 }
 
 void ProgressThread::see_to(std::shared_ptr<Communicator> communicator) {

@@ -4,8 +4,9 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
+
+#include "communicator/process_thread.hpp"
 
 namespace heddle::communicator {
 
@@ -13,7 +14,6 @@ class Communicator;
 
 class ProgressThread {
  public:
-  // Never destroyed: a forked child must not touch what the thread held. It ends at exit.
   static ProgressThread& instance();
 
   // Makes sure that the thread runs. Fails with heddleSystemError when it cannot be started.
@@ -22,13 +22,13 @@ class ProgressThread {
   void see_to(std::shared_ptr<Communicator> communicator);
 
  private:
+  ProgressThread();
   void run();
-  void stop();
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Communicator>> busy_;  // shared with the program's handle
-  std::thread thread_;
+  ProcessThread thread_;
   bool stop_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "communicator/rank_info.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.hpp"
 #include "communicator/bytes.hpp"
@@ -9,10 +8,6 @@
 
 namespace heddle::communicator {
 namespace {
-
-constexpr std::array<std::string_view, 9> kAgreed = {
-    "HEDDLE_SHM",        "HEDDLE_RMA",         "HEDDLE_PROVIDER", "HEDDLE_ALGO", "HEDDLE_SLOTS",
-    "HEDDLE_SLOT_BYTES", "HEDDLE_EAGER_BYTES", "HEDDLE_CHANNELS", "HEDDLE_CHECK"};
 
 constexpr double kSpinMicroseconds = 1000;
 
@@ -58,7 +53,7 @@ RankAddresses decode_rank_addresses(const std::string& text) {
 std::string agreed_settings(const base::Settings& settings) {
   std::string text;
   for (const auto& row : base::settings_table())
-    if (std::find(kAgreed.begin(), kAgreed.end(), row.name) != kAgreed.end())
+    if (row.ranks == base::SettingRow::Ranks::must_agree)
       text += fmt::format("{}={}\n", row.name, row.show(settings));
   return text;
 }

@@ -53,7 +53,7 @@ void* Registrations::add(void* buffer, std::size_t bytes, transport::Transport* 
   std::shared_ptr<const void> registered;
   if (fabric != nullptr)
     registered = fabric->register_buffer(static_cast<std::byte*>(buffer), bytes);
-  auto entry = std::make_unique<Buffer>(Buffer{buffer, bytes, std::move(registered)});
+  auto entry = std::make_unique<Buffer>(Buffer{std::move(registered)});
   void* const handle = entry.get();
   const std::lock_guard lock(mutex_);
   buffers_.emplace(handle, std::move(entry));

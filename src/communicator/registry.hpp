@@ -33,8 +33,6 @@ class Registrations {
 
  private:
   struct Buffer {
-    void* begin;
-    std::size_t bytes;
     std::shared_ptr<const void> registered;  // with the transport
   };
   std::mutex mutex_;

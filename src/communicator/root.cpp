@@ -1,254 +1,178 @@
 #include "communicator/root.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "communicator/bytes.hpp"
 
 namespace heddle::communicator {
 namespace {
 
-// A stranger must have proved itself within this time.
-constexpr double kHelloSeconds = 5;
-// More unproved connections than this at once: the oldest goes.
-constexpr std::size_t kMostStrangers = 4096;
-// A rank that was silent for so long when another is stuck is taken for the cause. Heartbeats come
-// every half second.
-constexpr double kSilenceSeconds = 2;
 // How long to listen for a better report of what is stuck; ranks wait a second for the answer.
 constexpr double kStuckSeconds = 0.3;
 // How long a rank has been gone when others that wait for it are told: its last data may be on its
 // way.
 constexpr double kLeftSeconds = 0.7;
+// Seconds between looks at all ranks for a host that has vanished.
+constexpr double kVanishedCheckSeconds = 0.5;
 // How long ranks that come after the join has failed are told why.
 constexpr double kFailedJoinSeconds = 2;
 // Ranks that call different operations are told so when all have called, or after this time.
 constexpr double kLateCallSeconds = 1;
-// How long nobody is let in after the descriptors ran out.
-constexpr double kNoRoomSeconds = 1;
 
 std::string list(const std::vector<int>& ranks) {
   constexpr std::size_t kMost = 16;
   return base::listed(ranks, kMost);
 }
 
-std::string failure_payload(int rank, heddleResult_t code, const std::string& text) {
-  return Writer().i32(rank).u32(code).text(text).str();
-}
-
 }  // namespace
 
-Root::Connection::Connection(base::UniqueFd socket)
-    : stream(std::move(socket)), heard(base::Clock::now()) {}
-
 Root::Root(const Secret& secret, std::uint16_t port, std::string host)
-    : secret_(secret), listener_(listen_tcp(port)), host_(std::move(host)) {}
-
-int Root::members() const {
-  return static_cast<int>(std::count_if(connections_.begin(), connections_.end(),
-                                        [](const auto& c) { return c.stage == Stage::member; }));
-}
+    : admission_(secret, port, std::move(host)) {}
 
 void Root::add_to(std::vector<pollfd>& poll_set) {
-  const bool room = !no_room_since_ || base::seconds_since(*no_room_since_) > kNoRoomSeconds;
-  if (room) poll_set.push_back({listener_.socket.get(), POLLIN, 0});
-  for (const auto& connection : connections_) {
-    const short events = connection.stream.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
-    poll_set.push_back({connection.stream.fd(), events, 0});
-  }
+  admission_.add_to(poll_set);
+  for (const auto& connection : connections_) poll_set.push_back(connection.stream.to_poll());
 }
 
 void Root::serve() {
-  admit_strangers();
+  admission_.serve(ranks_, [this](MessageStream& stream, Join join) {
+    return receive(stream, std::move(join));
+  });
   for (auto& connection : connections_) serve(connection);
   check_join_deadline();
   check_stuck();
   check_vanished();
   check_calls();
-  connections_.remove_if([](const auto& c) { return c.stage == Stage::gone; });
+  connections_.remove_if([](const auto& c) { return c.gone; });
   finished_ = done();
 }
 
 // All have gone; but where the join failed, who is yet to come must hear why.
 bool Root::done() const {
-  if (!used_ || members() != 0) return false;
+  if (!used_) return abandoned_;
+  if (!connections_.empty()) return false;
   return joined_ || !failed_ || base::seconds_since(failed_->since) > kFailedJoinSeconds;
 }
 
-void Root::admit_strangers() {
-  errno = 0;
-  while (base::UniqueFd socket = accept_tcp(listener_.socket))
-    connections_.emplace_back(std::move(socket));
-  if (errno == EMFILE || errno == ENFILE) make_room();
-  const auto is_stranger = [](const auto& c) { return c.stage < Stage::member; };
-  auto strangers = static_cast<std::size_t>(
-      std::count_if(connections_.begin(), connections_.end(), is_stranger));
-  for (auto& connection : connections_) {
-    if (!is_stranger(connection)) continue;
-    if (strangers > kMostStrangers) {
-      drop_stranger(connection, "too many connections that did not prove themselves");
-      --strangers;
-    } else if (base::seconds_since(connection.heard) > kHelloSeconds) {
-      drop_stranger(connection, "no valid hello in time");
-    }
-  }
-}
-
-void Root::make_room() {
-  for (auto& connection : connections_)
-    if (connection.stage < Stage::member)
-      return drop_stranger(connection, "no file descriptor is left for ranks");
-  if (!no_room_since_)
-    base::log_warn(
-        "ranks cannot join: no file descriptor is left in the root's process (ulimit -n)");
-  no_room_since_ = base::Clock::now();
-}
-
 void Root::serve(Connection& connection) {
-  if (connection.stage == Stage::gone) return;
-  const bool alive = connection.stream.fill() && connection.stream.flush();
+  bool alive = connection.stream.fill() && connection.stream.flush();
   try {
-    while (connection.stage != Stage::gone) {
-      const auto message = connection.stream.next();
-      if (!message) break;
-      handle(connection, *message);
-    }
+    while (const auto message = connection.stream.next()) handle(connection, *message);
   } catch (const base::Error& error) {
-    if (connection.stage == Stage::member)
-      lost(connection);
-    else
-      drop_stranger(connection, error.what());
+    base::log_info("{}: {}", connection.name, error.what());
+    alive = false;
   }
-  if (!alive && connection.stage != Stage::gone) lost(connection);
+  if (!alive) lost(connection);
 }
 
 void Root::handle(Connection& connection, const Message& message) {
-  if (connection.stage == Stage::greeting) return handle_hello(connection, message);
-  if (connection.stage == Stage::challenged) return handle_join(connection, message);
-  if (connection.stage == Stage::refused) return;
   connection.heard = base::Clock::now();
-  Reader reader(message.payload);
   switch (message.kind) {
     case Kind::exchange:
-      connection.text = message.payload;
+      connection.text = decode<Exchange>(message.payload).text;
       if (!exchange_since_) exchange_since_ = base::Clock::now();
       return complete_exchange();
-    case Kind::heartbeat:
-      connection.started = reader.u64();
-      connection.stands_still = reader.u32() != 0;
-      connection.stream.send(Kind::heartbeat, "");
-      check_leavers();
-      return check_wait_for_leaver(connection, reader.i32());
-    case Kind::calls: return note_call(connection, message);
-    case Kind::stuck: return note_stuck(connection, message);
+    case Kind::heartbeat: return handle_heartbeat(connection, decode<Heartbeat>(message.payload));
+    case Kind::calls: return note_call(connection, decode<Calls>(message.payload));
+    case Kind::stuck: return note_stuck(connection, decode<Stuck>(message.payload));
     case Kind::give_up: {
-      const auto code = static_cast<heddleResult_t>(reader.u32());
-      return fail_all(connection.rank, code, connection.name + ": " + reader.text());
+      const auto reason = decode<GiveUp>(message.payload);
+      return fail_all({connection.rank, reason.code, connection.name + ": " + reason.text});
     }
-    case Kind::leave:
-      connection.started = reader.u64();
-      connection.left = true;
-      departed_.push_back(
-          {connection.rank, connection.name, connection.started, base::Clock::now()});
-      check_leavers();
-      if (std::all_of(connections_.begin(), connections_.end(),
-                      [](const auto& c) { return c.stage != Stage::member || c.left; }))
-        for (auto& other : connections_)
-          if (other.stage == Stage::member) other.stream.send(Kind::all_left, "");
-      return;
+    case Kind::leave: return handle_leave(connection, decode<Leave>(message.payload));
     default: base::fail(heddleRemoteError, "unexpected control message");
   }
 }
 
-void Root::handle_hello(Connection& connection, const Message& message) {
-  if (message.kind != Kind::hello) return drop_stranger(connection, "not a hello");
-  Reader reader(message.payload);
-  const std::uint32_t version = reader.u32();
-  const std::string theirs = reader.text();
-  reader.finish();
-  const Secret mine = random_secret();
-  connection.nonces = theirs + std::string(as_text(mine));
-  if (theirs.size() != mine.size()) return drop_stranger(connection, "a malformed hello");
-  connection.stream.send(Kind::challenge, Writer()
-                                              .u32(kProtocolVersion)
-                                              .text(as_text(mine))
-                                              .text(proof(secret_, "root", connection.nonces))
-                                              .text(host_)
-                                              .u32(static_cast<std::uint32_t>(getpid()))
-                                              .str());
-  if (version != kProtocolVersion)
-    return drop_stranger(connection, "another version of the protocol");
-  connection.stage = Stage::challenged;
-  connection.stream.allow(kLargestText);
+void Root::handle_heartbeat(Connection& connection, const Heartbeat& heartbeat) {
+  connection.started = heartbeat.started;
+  connection.stands_still = heartbeat.stands_still;
+  connection.stream.send(Alive{});
+  check_leavers();
+  check_wait_for_leaver(connection, heartbeat.waits_for);
 }
 
-void Root::handle_join(Connection& connection, const Message& message) {
-  Reader reader(message.payload);
-  if (message.kind != Kind::join ||
-      !same_proof(reader.text(), proof(secret_, "rank", connection.nonces)))
-    return drop_stranger(connection, "it does not know the secret");
-  const int rank = reader.i32();
-  const int ranks = reader.i32();
-  const std::string host = reader.text();
-  const std::uint32_t pid = reader.u32();
-  const base::Seconds timeout(static_cast<double>(reader.u32()) / 1000);
-  std::string text = reader.text();
-  if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks)
-    return drop_stranger(connection, "a rank out of range");
-  connection.name = fmt::format("rank {} on host {} (pid {})", rank, host, pid);
-  connection.heard = base::Clock::now();
+void Root::handle_leave(Connection& connection, const Leave& leave) {
+  connection.started = leave.started;
+  connection.left = true;
+  departed_.push_back({connection.rank, connection.name, connection.started, base::Clock::now()});
+  check_leavers();
+  if (std::all_of(connections_.begin(), connections_.end(),
+                  [](const auto& c) { return c.gone || c.left; }))
+    send_members(whole_message(AllLeft{}));
+}
+
+std::optional<Failure> Root::receive(MessageStream& stream, Join join) {
+  const auto name = fmt::format("rank {} on host {} (pid {})", join.rank, join.host, join.pid);
   if (failed_)
-    return refuse(connection, failed_->code,
-                  fmt::format("{} comes too late, this communicator has failed: {}",
-                              connection.name, failed_->text));
+    return Failure{-1, failed_->failure.code,
+                   fmt::format("{} comes too late, this communicator has failed: {}", name,
+                               failed_->failure.text)};
   if (joined_)
-    return refuse(
-        connection, heddleInvalidUsage,
-        fmt::format("{} comes too late: this communicator has all its ranks", connection.name));
-  connection.rank = rank;
-  connection.text = std::move(text);
-  connection.stage = Stage::member;
+    return Failure{-1, heddleInvalidUsage,
+                   fmt::format("{} comes too late: this communicator has all its ranks", name)};
+  if (ranks_ == 0) ranks_ = join.ranks;
+  if (std::string conflict = conflict_of(name, join.rank, join.ranks); !conflict.empty()) {
+    Failure failure{join.rank, heddleInvalidArgument, std::move(conflict)};
+    fail_all(failure);
+    return failure;
+  }
   // A call of HEDDLE_CHECK has a line for every rank.
-  connection.stream.allow(kLargestText + kLargestLine * static_cast<std::size_t>(ranks));
+  stream.allow(kLargestText + kLargestLine * static_cast<std::size_t>(ranks_));
+  connections_.push_back({.stream = std::move(stream),
+                          .rank = join.rank,
+                          .name = name,
+                          .heard = base::Clock::now(),
+                          .text = std::move(join.text)});
   used_ = true;
   if (!exchange_since_) exchange_since_ = base::Clock::now();
-  init_timeout_ = std::min(init_timeout_, timeout);
-  if (ranks_ == 0) ranks_ = ranks;
-  for (const auto& other : connections_) {
-    if (&other == &connection || other.stage != Stage::member) continue;
-    if (ranks != ranks_)
-      return fail_all(rank, heddleInvalidArgument,
-                      fmt::format("{} joins with nranks {}, but {} joined with nranks {}",
-                                  connection.name, ranks, other.name, ranks_));
-    if (other.rank == rank)
-      return fail_all(
-          rank, heddleInvalidArgument,
-          fmt::format("rank {} joins twice: {} and {}", rank, other.name, connection.name));
-  }
+  init_timeout_ = std::min(init_timeout_, base::Seconds(join.timeout_ms / 1000.0));
   complete_exchange();
+  return std::nullopt;
+}
+
+// Why a rank cannot be a member beside those who are; empty when it can.
+std::string Root::conflict_of(const std::string& name, int rank, int ranks) const {
+  for (const auto& other : connections_) {
+    if (other.gone) continue;
+    if (ranks != ranks_)
+      return fmt::format("{} joins with nranks {}, but {} joined with nranks {}", name, ranks,
+                         other.name, ranks_);
+    if (other.rank == rank)
+      return fmt::format("rank {} joins twice: {} and {}", rank, other.name, name);
+  }
+  if (ranks != ranks_)  // and nobody is left to be named
+    return fmt::format("{} joins with nranks {}, but the first rank joined with nranks {}", name,
+                       ranks, ranks_);
+  return {};
 }
 
 void Root::complete_exchange() {
+  // Most texts come before the last: only that one is worth a walk over all ranks.
+  if (failed_ || ++texts_ < ranks_) return;
   std::vector<Connection*> by_rank(static_cast<std::size_t>(ranks_), nullptr);
   for (auto& connection : connections_)
-    if (connection.stage == Stage::member && connection.text)
+    if (!connection.gone && connection.text)
       by_rank[static_cast<std::size_t>(connection.rank)] = &connection;
   if (std::find(by_rank.begin(), by_rank.end(), nullptr) != by_rank.end()) return;
   joined_ = true;
+  texts_ = 0;
   exchange_since_.reset();
-  Writer table;
-  table.u32(static_cast<std::uint32_t>(ranks_));
-  for (auto* connection : by_rank) table.text(*connection->text);
+  Table table;
   for (auto* connection : by_rank) {
+    table.texts.push_back(*std::move(connection->text));
     connection->text.reset();
-    connection->stream.send(Kind::table, table.str());
   }
+  send_members(whole_message(table));
+}
+
+// One message for all: a table of many ranks would else be queued as often as there are ranks.
+void Root::send_members(const WholeMessage& message) {
+  for (auto& connection : connections_)
+    if (!connection.gone) connection.stream.send(message);
 }
 
 void Root::check_join_deadline() {
@@ -256,31 +180,31 @@ void Root::check_join_deadline() {
     return;
   std::vector<bool> here(static_cast<std::size_t>(ranks_), false);
   for (const auto& c : connections_)
-    if (c.stage == Stage::member && c.text) here[static_cast<std::size_t>(c.rank)] = true;
+    if (!c.gone && c.text) here[static_cast<std::size_t>(c.rank)] = true;
   std::vector<int> missing;
   for (int rank = 0; rank < ranks_; ++rank)
     if (!here[static_cast<std::size_t>(rank)]) missing.push_back(rank);
   const auto present = static_cast<std::size_t>(ranks_) - missing.size();
-  fail_all(missing.empty() ? -1 : missing.front(), heddleTimeout,
-           fmt::format("{} of {} ranks joined within {:g} s; missing: {}", present, ranks_,
-                       init_timeout_.count(), list(missing)));
+  fail_all({missing.empty() ? -1 : missing.front(), heddleTimeout,
+            fmt::format("{} of {} ranks joined within {:g} s; missing: {}", present, ranks_,
+                        init_timeout_.count(), list(missing))});
 }
 
 void Root::check_leavers() {
+  if (departed_.empty()) return;
   const Departed* leaver = nullptr;   // the one with the fewest operations
   const Connection* ahead = nullptr;  // the rank with the most
   for (const Departed& gone : departed_)
     if (leaver == nullptr || gone.started < leaver->started) leaver = &gone;
   for (const auto& connection : connections_)
-    if (connection.stage == Stage::member &&
-        (ahead == nullptr || connection.started > ahead->started))
+    if (!connection.gone && (ahead == nullptr || connection.started > ahead->started))
       ahead = &connection;
   // A rank that has left will not take part in what others have called since.
   if (leaver != nullptr && ahead != nullptr && ahead->started > leaver->started)
-    fail_all(leaver->rank, heddleRemoteError,
-             fmt::format("{} destroyed its communicator after {} operations, but {} has called "
-                         "operation #{}",
-                         leaver->name, leaver->started, ahead->name, ahead->started));
+    fail_all({leaver->rank, heddleRemoteError,
+              fmt::format("{} destroyed its communicator after {} operations, but {} has called "
+                          "operation #{}",
+                          leaver->name, leaver->started, ahead->name, ahead->started)});
 }
 
 const Root::Departed* Root::departed(int rank) const {
@@ -294,16 +218,14 @@ const Root::Departed* Root::departed(int rank) const {
 void Root::check_wait_for_leaver(const Connection& waiter, int rank) {
   const Departed* const gone = departed(rank);
   if (gone == nullptr || base::seconds_since(gone->since) < kLeftSeconds) return;
-  fail_all(rank, heddleRemoteError,
-           fmt::format("{} has left the communicator (heddleCommDestroy), but {} waits for it in a "
-                       "send or a receive",
-                       gone->name, waiter.name));
+  fail_all({rank, heddleRemoteError,
+            fmt::format("{} has left the communicator (heddleCommDestroy), but {} waits for it in "
+                        "a send or a receive",
+                        gone->name, waiter.name)});
 }
 
-void Root::note_call(const Connection& connection, const Message& message) {
-  Reader reader(message.payload);
-  const std::uint64_t number = reader.u64();
-  agreement_.add(connection.rank, connection.name, number, reader.text());
+void Root::note_call(const Connection& connection, Calls calls) {
+  agreement_.add(connection.rank, connection.name, calls.operation, std::move(calls.lines));
 }
 
 void Root::check_calls() {
@@ -311,115 +233,67 @@ void Root::check_calls() {
   const bool all = agreement_.ranks() == static_cast<std::size_t>(ranks_);
   if (agreement_.differ() && (all || agreement_.seconds() > kLateCallSeconds)) {
     const auto difference = agreement_.difference();
-    return fail_all(difference.rank, heddleInvalidUsage, difference.text);
+    return fail_all({difference.rank, heddleInvalidUsage, difference.text});
   }
   if (!all) return;
-  for (auto& connection : connections_)
-    if (connection.stage == Stage::member)
-      connection.stream.send(Kind::agreed, Writer().u64(agreement_.number()).str());
+  send_members(whole_message(Agreed{agreement_.number()}));
   agreement_.clear();
 }
 
 // Ranks that wait for each other's victims say so at about the same time. Who is stuck in a send or
 // a receive knows best: the others may only wait for that rank.
-void Root::note_stuck(const Connection& connection, const Message& message) {
-  Reader reader(message.payload);
-  const std::uint64_t operation = reader.u64();
-  const int waits_for = reader.i32();
-  if (stuck_ && (stuck_->operation == 0 || operation != 0)) return;
+void Root::note_stuck(const Connection& connection, Stuck report) {
+  if (stuck_ && (stuck_->stuck.operation == 0 || report.operation != 0)) return;
   const auto since = stuck_ ? stuck_->since : base::Clock::now();
-  stuck_ = Stuck{connection.rank, operation, waits_for, reader.text(), since};
+  stuck_ = Report{connection.rank, std::move(report), since};
 }
 
 void Root::check_stuck() {
   if (!stuck_ || failed_ || base::seconds_since(stuck_->since) < kStuckSeconds) return;
-  const Connection* culprit = nullptr;
-  std::string why;
-  std::string reporter = fmt::format("rank {}", stuck_->rank);
-  for (const auto& other : connections_) {
-    if (other.stage != Stage::member) continue;
-    if (other.rank == stuck_->rank) {
-      reporter = other.name;
-      continue;
-    }
-    const double silent = base::seconds_since(other.heard);
-    if (silent > kSilenceSeconds) {
-      culprit = &other;
-      why = fmt::format("it has not answered for {:.1f} s: stopped or unreachable", silent);
-      break;
-    }
-    if (other.started < stuck_->operation &&
-        (culprit == nullptr || other.started < culprit->started)) {
-      culprit = &other;
-      why = fmt::format("it has not called operation #{}; its last was #{}", stuck_->operation,
-                        other.started);
-    } else if (culprit == nullptr && other.rank == stuck_->waits_for) {
-      why = "it was waited for";
-    }
-  }
-  if (culprit == nullptr)
-    for (const auto& other : connections_)
-      if (other.stage == Stage::member && other.rank == stuck_->waits_for) culprit = &other;
-  int rank = culprit != nullptr ? culprit->rank : -1;
-  std::string name = culprit != nullptr ? culprit->name : "an unknown rank";
-  if (const Departed* const gone = departed(stuck_->waits_for);
-      gone != nullptr && (culprit == nullptr || culprit->rank == gone->rank)) {
-    rank = gone->rank;
-    name = gone->name;
-    why = "it has left the communicator";
-  }
-  fail_all(rank, heddleTimeout,
-           fmt::format("{} holds up the others ({}); seen by {}: {}", name, why, reporter,
-                       stuck_->what));
+  fail_all(blame_for(stuck_->stuck, stuck_->rank, rank_states()));
 }
 
 void Root::check_vanished() {
-  if (failed_ || !joined_) return;
-  const Connection* gone = nullptr;
-  bool anybody = false;
-  for (const auto& connection : connections_) {
-    if (connection.stage != Stage::member || connection.left) continue;
-    if (base::seconds_since(connection.heard) > kVanishedSeconds &&
-        silent_seconds(connection.stream.fd()) > kVanishedSeconds)
-      gone = &connection;
-    else if (connection.stands_still)
-      anybody = true;
-    else
-      return;
+  if (failed_ || !joined_ || base::seconds_since(vanished_checked_) < kVanishedCheckSeconds) return;
+  vanished_checked_ = base::Clock::now();
+  const auto silent = [](const Connection& c) {
+    return !c.gone && !c.left && base::seconds_since(c.heard) > kVanishedSeconds;
+  };
+  if (std::none_of(connections_.begin(), connections_.end(), silent)) return;
+  if (const auto failure = find_vanished(rank_states())) fail_all(*failure);
+}
+
+// Of all members, and of those who have left and closed.
+std::vector<RankState> Root::rank_states() const {
+  std::vector<RankState> states;
+  std::vector<bool> here(static_cast<std::size_t>(ranks_), false);
+  for (const auto& c : connections_) {
+    if (c.gone) continue;
+    here[static_cast<std::size_t>(c.rank)] = true;
+    states.push_back({c.rank, c.name, c.started, c.stands_still, c.left,
+                      base::seconds_since(c.heard), silent_seconds(c.stream.fd())});
   }
-  if (gone != nullptr && anybody)
-    fail_all(gone->rank, heddleRemoteError, fmt::format("{} {}", gone->name, kVanished));
+  for (const Departed& gone : departed_)
+    if (!here[static_cast<std::size_t>(gone.rank)])
+      states.push_back(
+          {.rank = gone.rank, .name = gone.name, .started = gone.started, .left = true});
+  return states;
 }
 
 void Root::lost(Connection& connection) {
-  const bool was_member = connection.stage == Stage::member;
-  const bool left = connection.left;
-  connection.stage = Stage::gone;
-  if (!was_member) return drop_stranger(connection, "it closed the connection");
-  if (!left && !failed_)
-    fail_all(connection.rank, heddleRemoteError,
-             fmt::format("{} {}", connection.name,
-                         joined_ ? "died, or its connection to the root broke"
-                                 : "went away before all ranks had joined"));
+  connection.gone = true;
+  if (!connection.left && !failed_)
+    fail_all({connection.rank, heddleRemoteError,
+              fmt::format("{} {}", connection.name,
+                          joined_ ? "died, or its connection to the root broke"
+                                  : "went away before all ranks had joined")});
 }
 
-void Root::fail_all(int rank, heddleResult_t code, const std::string& text) {
+void Root::fail_all(Failure failure) {
   if (failed_) return;
-  failed_ = Failed{code, text, base::Clock::now()};
-  base::log_info("communicator failed: {}", text);
-  for (auto& connection : connections_)
-    if (connection.stage == Stage::member)
-      connection.stream.send(Kind::failure, failure_payload(rank, code, text));
-}
-
-void Root::refuse(Connection& connection, heddleResult_t code, const std::string& text) {
-  connection.stream.send(Kind::failure, failure_payload(-1, code, text));
-  connection.stage = Stage::refused;
-}
-
-void Root::drop_stranger(Connection& connection, const char* why) {
-  connection.stage = Stage::gone;
-  base::log_info("dropped a connection to the port where ranks join: {}", why);
+  base::log_info("communicator failed: {}", failure.text);
+  send_members(whole_message(failure));
+  failed_ = Failed{std::move(failure), base::Clock::now()};
 }
 
 }  // namespace heddle::communicator

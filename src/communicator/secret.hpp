@@ -11,7 +11,6 @@
 namespace heddle::communicator {
 
 using Secret = std::array<std::uint8_t, 32>;
-using Nonce = std::array<std::uint8_t, 32>;
 
 // Random bytes from the system. Fails with heddleSystemError when libsodium cannot start.
 Secret random_secret();

@@ -84,6 +84,19 @@ std::vector<SocketAddress> addresses_of(const std::string& text, const base::Dea
   return found.value_or(std::vector<SocketAddress>());
 }
 
+// Whether the connection leads back to its own socket. Where nobody listens on a port from which
+// the kernel takes the ports of those who connect, it may take that very one: then both ends of a
+// "simultaneous open" are the same socket.
+bool meets_itself(const UniqueFd& fd) {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t here_size = sizeof here;
+  socklen_t there_size = sizeof there;
+  return getsockname(fd.get(), reinterpret_cast<sockaddr*>(&here), &here_size) == 0 &&
+         getpeername(fd.get(), reinterpret_cast<sockaddr*>(&there), &there_size) == 0 &&
+         here_size == there_size && std::memcmp(&here, &there, here_size) == 0;
+}
+
 // A connected socket, or none and the reason in `why`.
 UniqueFd try_connect(const SocketAddress& target, const base::Deadline& deadline,
                      std::string& why) {
@@ -101,6 +114,7 @@ UniqueFd try_connect(const SocketAddress& target, const base::Deadline& deadline
     socklen_t size = sizeof error;
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
+  if (error == 0 && meets_itself(fd)) error = ECONNREFUSED;
   if (error != 0) return why = base::errno_text(error), UniqueFd();
   configure(fd);
   return fd;
@@ -118,7 +132,7 @@ Listener listen_tcp(std::uint16_t port) {
   const std::uint16_t taken = bound.ss_family == AF_INET6
                                   ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
                                   : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
-  return {std::move(fd), ntohs(taken)};
+  return {ControlSocket(std::move(fd)), ntohs(taken)};
 }
 
 UniqueFd connect_tcp(const std::vector<std::string>& addresses, const base::Deadline& deadline,
@@ -146,12 +160,17 @@ double silent_seconds(int fd) {
   return std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv) / 1000.0;
 }
 
-UniqueFd accept_tcp(const UniqueFd& listener) {
+UniqueFd accept_tcp(const ControlSocket& listener) {
   UniqueFd fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (fd) {
     configure(fd);
     errno = 0;
+    return fd;
   }
+  // Without a free descriptor accept fails before it looks whether anybody waits.
+  const int error = errno;
+  pollfd waiting{listener.get(), POLLIN, 0};
+  errno = poll(&waiting, 1, 0) > 0 ? error : EAGAIN;
   return fd;
 }
 

@@ -7,12 +7,13 @@
 
 #include "base/deadline.hpp"
 #include "base/fd.hpp"
+#include "communicator/forking.hpp"
 #include "communicator/resolve.hpp"
 
 namespace heddle::communicator {
 
 struct Listener {
-  base::UniqueFd socket;
+  ControlSocket socket;
   std::uint16_t port;
 };
 
@@ -30,6 +31,6 @@ base::UniqueFd connect_tcp(const std::vector<std::string>& addresses,
 double silent_seconds(int fd);
 
 // A waiting connection, or none and the reason in errno (EAGAIN: nobody waits).
-base::UniqueFd accept_tcp(const base::UniqueFd& listener);
+base::UniqueFd accept_tcp(const ControlSocket& listener);
 
 }  // namespace heddle::communicator

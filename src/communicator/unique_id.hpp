@@ -13,7 +13,7 @@ namespace heddle::communicator {
 
 struct RootAddress {
   Secret secret;
-  std::vector<std::string> addresses;  // at least one
+  std::vector<std::string> addresses;  // none where one rank is the world
 };
 
 // As many of the addresses as fit; the first always does.

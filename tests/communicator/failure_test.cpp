@@ -104,6 +104,38 @@ TEST_CASE("abort ends operations of all ranks quickly") {
   CHECK_THAT(errors[1], Contains("rank 2") && Contains("abort"));
 }
 
+TEST_CASE("a rank that is told of a failure while it is idle can ask for the sentence") {
+  const UniqueId id = UniqueId::make();
+  std::thread other([&] { Communicator::from_unique_id(id, 2, 1).abort(); });
+  heddleComm_t comm = nullptr;
+  const heddleResult_t joined = heddleCommInitRank(&comm, 2, id.get(), 0);
+  heddleResult_t state = heddleSuccess;
+  std::string text;
+  std::vector<std::string> of_threads(4);
+  if (joined == heddleSuccess) {
+    for (int i = 0; i < 1000 && state == heddleSuccess; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      heddleCommGetAsyncError(comm, &state);
+    }
+    heddleMemFree(&state);  // this thread's last failure is another
+    text = heddleGetLastError(comm);
+    std::vector<std::thread> threads;
+    for (auto& of_thread : of_threads)
+      threads.emplace_back([&of_thread, comm] {
+        const char* const mine = heddleGetLastError(comm);
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        of_thread = mine;
+      });
+    for (auto& thread : threads) thread.join();
+    heddleCommAbort(comm);
+  }
+  other.join();
+  REQUIRE(joined == heddleSuccess);
+  CHECK(state == heddleRemoteError);
+  CHECK_THAT(text, Contains("rank 1 on host") && Contains("abort"));
+  for (const auto& of_thread : of_threads) CHECK(of_thread == text);
+}
+
 TEST_CASE("abort from another thread frees one that waits and one that waits for its turn") {
   const std::string how = GENERATE("HEDDLE_SHM=1", "HEDDLE_SHM=0 HEDDLE_PROVIDER=tcp");
   const UniqueId id = UniqueId::make();

@@ -2,9 +2,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "catch.hpp"
 #include "loss.hpp"
 #include "ranks.hpp"
+#include "shared.hpp"
 
 namespace heddle::test {
 namespace {
@@ -31,6 +34,27 @@ TEST_CASE("kill-stop-vanish: a process that is gone") {
   const int victim = GENERATE(2, 0);
   const int signal_number = GENERATE(SIGKILL, SIGTERM);
   check_signal(victim, signal_number, how, "rank " + std::to_string(victim) + " on host ");
+}
+
+TEST_CASE("kill-stop-vanish: a process that is gone, while a child that it forked lives on") {
+  const std::string how = GENERATE(from_range(std::begin(kCarriers), std::end(kCarriers)));
+  const int victim = GENERATE(2, 0);
+  INFO(how << ", rank " << victim);
+  const Shared<std::atomic<int>> children_end;
+  const auto fork_a_child = [&](int rank) {
+    if (rank != victim) return;
+    const pid_t child = fork();
+    expect(child >= 0, "fork failed");
+    if (child > 0) return;
+    for (int i = 0; i < 6000 && *children_end == 0; ++i) usleep(10'000);
+    _exit(0);
+  };
+  check_loss({.victim = victim,
+              .settings = how + " HEDDLE_LOG=error",
+              .blamed = "rank " + std::to_string(victim) + " on host ",
+              .once_joined = fork_a_child,
+              .strike = [](pid_t pid) { REQUIRE(kill(pid, SIGKILL) == 0); }});
+  *children_end = 1;
 }
 
 TEST_CASE("kill-stop-vanish: a process that stands still") {

@@ -97,6 +97,7 @@ void survive(Board& board, int rank, const Loss& loss) {
   expect(reached(board.published, 1), "rank 0 published no unique ids");
   std::vector<Communicator> worlds;
   for (const auto& id : board.worlds) worlds.push_back(join(id, kRanks, rank, loss.settings));
+  if (loss.once_joined) loss.once_joined(rank);
   std::string second;
   std::thread other([&] { second = loop_until_error(worlds[1], kLoops[1], board.looping); });
   const std::string first = loop_until_error(worlds[0], kLoops[0], board.looping);

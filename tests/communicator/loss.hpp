@@ -19,6 +19,8 @@ struct Loss {
   std::string blamed;
   // In each rank's process, before its first call; may be empty.
   std::function<void(int rank)> prepare;
+  // The same, after it has joined; may be empty.
+  std::function<void(int rank)> once_joined;
   std::function<void(pid_t victim)> strike;
   double within = 10;  // seconds: until all have their errors
   // The victim's process runs on, cut off from the others: it must get its errors as well.

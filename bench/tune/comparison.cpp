@@ -19,7 +19,7 @@ std::string size_text(std::size_t bytes) {
 nlohmann::ordered_json json_of(const Candidate& candidate, double seconds) {
   return {{"algorithm", candidate.algorithm},
           {"channels", candidate.channels},
-          {"chunk_bytes", candidate.chunk_bytes},
+          {"chunk_bytes", candidate.message_bytes},
           {"us", seconds * kMicro}};
 }
 

@@ -103,7 +103,7 @@ tuner::Request request_of(const World& world, const Cell& cell, std::size_t slot
   request.selection.ranks_per_host = world.ranks_per_host;
   request.block_bytes = count_of(cell, world.ranks) * kElement;
   request.hosts = world.hosts;
-  request.slot_bytes = slot_bytes;
+  request.selection.slot_bytes = slot_bytes;
   return request;
 }
 

@@ -141,14 +141,8 @@ std::string row_text(const SelectionRow& row) {
                          (row.channel_per_rail ? " or one a rail" : ""));
 }
 
-bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
+bool can_call(const Algorithm& algorithm, const SelectionRequest& request) {
   return can_do(algorithm, request.shape()) && (algorithm.uneven || !request.uneven);
-}
-
-// Whether the most chunks of a message have a slot to share.
-bool fits_slots(const Algorithm& algorithm, const SelectionRequest& request) {
-  const auto parts = static_cast<std::size_t>(algorithm.parts(request.shape()));
-  return request.slot_bytes == 0 || request.slot_bytes / parts >= kPieceAlign;
 }
 
 const SelectionRow& fitting_row(const SelectionRequest& request) {
@@ -157,7 +151,7 @@ const SelectionRow& fitting_row(const SelectionRequest& request) {
     if (request.ranks < row.min_ranks || request.ranks > row.max_ranks) continue;
     if (request.bytes > row.up_to_bytes) continue;
     const Algorithm& algorithm = *algorithm_named(row.algorithm);
-    if (usable(algorithm, request) && fits_slots(algorithm, request)) return row;
+    if (usable(algorithm, request)) return row;
   }
   base::fail(heddleInternalError, "no row of the selection table fits {} of {} bytes by {} ranks",
              base::name_of(request.collective), request.bytes, request.ranks);
@@ -173,6 +167,12 @@ std::string_view name_of(Place place) {
     case Place::several_rails: return "several rails";
   }
   return "";
+}
+
+bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
+  return can_call(algorithm, request) &&
+         (request.slot_bytes == 0 ||
+          parts_fit(request.slot_bytes, algorithm.parts(request.shape())));
 }
 
 std::string known_algorithms() {
@@ -196,7 +196,7 @@ Forced forced_algorithm(const SelectionRequest& request) {
   if (forced == nullptr)
     base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are auto, {}",
                request.forced_algorithm, known_algorithms());
-  if (usable(*forced, request)) return {forced, fmt::format("{} was asked for", forced->name)};
+  if (can_call(*forced, request)) return {forced, fmt::format("{} was asked for", forced->name)};
   return {nullptr, fmt::format("{} was asked for but has no {}{}", forced->name,
                                base::name_of(request.collective),
                                forced->supports(request.collective) ? " of this shape" : "")};

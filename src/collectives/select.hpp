@@ -62,6 +62,9 @@ struct SelectionRequest {
   Shape shape() const { return {collective, ranks, 1, root, ranks_per_host}; }
 };
 
+// Whether the algorithm can do such a call, and the most chunks of a message have room in a slot.
+bool usable(const Algorithm& algorithm, const SelectionRequest& request);
+
 struct Selection {
   const Algorithm* algorithm;
   int channels;

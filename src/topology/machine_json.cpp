@@ -196,7 +196,7 @@ void read_software(Reader& json, SoftwareModel& software) {
     entry.bytes("up_to_bytes", tuned.up_to_bytes);
     entry.text("algorithm", tuned.algorithm);
     entry.whole("channels", tuned.channels);
-    entry.bytes("chunk_bytes", tuned.chunk_bytes);
+    entry.bytes("chunk_bytes", tuned.message_bytes);
   });
   json.list("choices", software.choices, [](Reader& entry, Choice& choice) {
     entry.bytes("up_to_bytes", choice.up_to_bytes);
@@ -279,7 +279,7 @@ Json software_json(const SoftwareModel& software) {
                   {"algorithm", tuned.algorithm},
                   {"channels", tuned.channels}};
     if (tuned.up_to_bytes != kAnyBytes) entry["up_to_bytes"] = tuned.up_to_bytes;
-    if (tuned.chunk_bytes != 0) entry["chunk_bytes"] = tuned.chunk_bytes;
+    if (tuned.message_bytes != 0) entry["chunk_bytes"] = tuned.message_bytes;
     json["tuned"].push_back(std::move(entry));
   }
   json["protocols"] = Json::array();

@@ -168,7 +168,7 @@ TEST_CASE("every algorithm that can do a collective is a candidate, on several c
   CHECK(in_smaller_chunks(kStar, world_of(4), small, 256 * 1024).empty());
   const auto smaller = in_smaller_chunks(kStar, world_of(4), large, 256 * 1024);
   REQUIRE(smaller.size() == 2);
-  CHECK(smaller[0].chunk_bytes == 64 * 1024);
+  CHECK(smaller[0].message_bytes == 64 * 1024);
 }
 
 TEST_CASE("algorithms with the same lanes are one candidate, under the name of the first") {

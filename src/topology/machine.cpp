@@ -22,6 +22,10 @@ void above_zero(std::string_view field, double value) {
   if (!(value > 0) || value > 1e18) refuse(field, value, "allowed: above 0");
 }
 
+std::string limit_text(std::size_t up_to_bytes) {
+  return up_to_bytes == kAnyBytes ? "has no limit" : fmt::format("goes up to {}", up_to_bytes);
+}
+
 void check_channels(const std::string& field, int channels, int most) {
   if (channels < 1 || channels > most)
     refuse(field, channels, fmt::format("allowed: 1 to {}", most));
@@ -58,9 +62,26 @@ void check_tiers(const std::vector<SwitchTier>& tiers) {
   }
 }
 
+// A world's row is taken for every size up to its own, so that a smaller one after it never is.
+void check_order(const std::vector<Tuned>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t before = 0; before < i; ++before) {
+      const Tuned &row = rows[i], &other = rows[before];
+      if (row.hosts != other.hosts || row.ranks != other.ranks ||
+          base::collective_named(row.collective) != base::collective_named(other.collective) ||
+          row.up_to_bytes > other.up_to_bytes)
+        continue;
+      base::fail(
+          heddleInvalidArgument,
+          "software.tuned[{}].up_to_bytes: {}, but row {} is of the same collective, hosts and "
+          "ranks and {}; sort them by size",
+          i, limit_text(row.up_to_bytes), before, limit_text(other.up_to_bytes));
+    }
+}
+
 void check_software(const SoftwareModel& software) {
   at_least("software.slots", software.slots, 1);
-  if (software.slot_bytes < 64 || software.slot_bytes > (std::size_t{1} << 30))
+  if (software.slot_bytes < kLeastMessageBytes || software.slot_bytes > (std::size_t{1} << 30))
     refuse("software.slot_bytes", static_cast<double>(software.slot_bytes),
            "allowed: 64 to 1073741824");
   at_least("software.start_us", software.start_time, 0);
@@ -86,7 +107,11 @@ void check_software(const SoftwareModel& software) {
     at_least(field("hosts"), tuned.hosts, 1);
     at_least(field("ranks"), tuned.ranks, 1);
     check_channels(field("channels"), tuned.channels, kMostTunedChannels);
+    if (tuned.message_bytes != 0 && tuned.message_bytes < kLeastMessageBytes)
+      refuse(field("chunk_bytes"), static_cast<double>(tuned.message_bytes),
+             fmt::format("allowed: 0 (a slot), or {} and above", kLeastMessageBytes));
   }
+  check_order(software.tuned);
   for (std::size_t i = 0; i < software.choices.size(); ++i) {
     const Choice& choice = software.choices[i];
     check_channels(fmt::format("software.choices[{}].channels", i), choice.channels,

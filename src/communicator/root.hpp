@@ -25,7 +25,7 @@
 
 namespace heddle::communicator {
 
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 // A member's text and a table of them: 64 KiB a rank is far more than a rank has to say.
 inline constexpr std::size_t kLargestText = 1 << 16;
 // A line of what a rank calls (lines_to_agree).

@@ -29,6 +29,11 @@ topology::Protocol protocol_named(const topology::SoftwareModel& software,
   return {};
 }
 
+// The host network is one.
+int rails_of(const topology::Machine& machine, int adapters) {
+  return std::max(1, adapters < 0 ? machine.adapters.count : adapters);
+}
+
 }  // namespace
 
 Chosen choose(const topology::Machine& machine, const Request& request) {
@@ -59,7 +64,7 @@ Chosen choose(const topology::Machine& machine, const Request& request) {
                              .reach = reach,
                              .forced_channels = request.channels,
                              .ranks_per_host = chosen.shape.ranks_per_host,
-                             .rails = std::max(1, machine.adapters.count)});
+                             .rails = rails_of(machine, request.adapters)});
     chosen.algorithm = selection.algorithm;
     chosen.shape.channels = selection.channels;
     chosen.why = selection.why;

@@ -5,18 +5,14 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "collectives/extent.hpp"
+#include "collectives/names.hpp"
 #include "collectives/schedule_json.hpp"
 #include "tuner/machine_file.hpp"
 
 namespace heddle::tools {
 
 base::Collective sim_collective(const SimOptions& options) {
-  if (const auto collective = base::collective_named(options.collective)) return *collective;
-  std::string known;
-  for (int i = 0; i < base::kCollectives; ++i)
-    known += fmt::format("{}{}", i == 0 ? "" : ", ", base::name_of(base::Collective(i)));
-  base::fail(heddleInvalidArgument, "collective \"{}\" is not known; allowed are {}",
-             options.collective, known);
+  return collectives::required_collective(options.collective, "collective");
 }
 
 topology::Machine sim_machine(const SimOptions& options) {

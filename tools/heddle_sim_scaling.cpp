@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "collectives/extent.hpp"
+#include "collectives/names.hpp"
 #include "collectives/rounds.hpp"
 #include "collectives/select.hpp"
 
@@ -27,9 +28,7 @@ class Curve {
   Curve(std::string algorithm, const SimOptions& options)
       : algorithm_(std::move(algorithm)), options_(options) {
     options_.algorithm = algorithm_;
-    if (collectives::algorithm_named(algorithm_) == nullptr)
-      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
-                 algorithm_, collectives::known_algorithms());
+    collectives::required_algorithm(algorithm_, "algorithm");
   }
 
   const std::string& algorithm() const { return algorithm_; }

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "collectives/names.hpp"
 #include "collectives/rounds.hpp"
 
 namespace heddle::collectives {
@@ -175,13 +176,6 @@ bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
           parts_fit(request.slot_bytes, algorithm.parts(request.shape())));
 }
 
-std::string known_algorithms() {
-  std::string names;
-  for (const Algorithm& algorithm : algorithms())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", algorithm.name);
-  return names;
-}
-
 std::span<const SelectionRow> selection_table() { return kTable; }
 
 std::string selection_text() {
@@ -192,14 +186,11 @@ std::string selection_text() {
 
 Forced forced_algorithm(const SelectionRequest& request) {
   if (request.forced_algorithm.empty() || request.forced_algorithm == "auto") return {};
-  const Algorithm* forced = algorithm_named(request.forced_algorithm);
-  if (forced == nullptr)
-    base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are auto, {}",
-               request.forced_algorithm, known_algorithms());
-  if (can_call(*forced, request)) return {forced, fmt::format("{} was asked for", forced->name)};
-  return {nullptr, fmt::format("{} was asked for but has no {}{}", forced->name,
+  const Algorithm& forced = required_algorithm(request.forced_algorithm, "algorithm", "auto, ");
+  if (can_call(forced, request)) return {&forced, fmt::format("{} was asked for", forced.name)};
+  return {nullptr, fmt::format("{} was asked for but has no {}{}", forced.name,
                                base::name_of(request.collective),
-                               forced->supports(request.collective) ? " of this shape" : "")};
+                               forced.supports(request.collective) ? " of this shape" : "")};
 }
 
 std::string forced_channels_text(const SelectionRequest& request) {

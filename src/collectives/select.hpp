@@ -89,9 +89,6 @@ Forced forced_algorithm(const SelectionRequest& request);
 // heddleInvalidArgument for a number below 0.
 std::string forced_channels_text(const SelectionRequest& request);
 
-// "ring, tree, ...". What may be forced is one of these, or "auto".
-std::string known_algorithms();
-
 // Every rank must ask the same. A forced name that no algorithm has, or forced channels below 0,
 // fail with heddleInvalidArgument.
 Selection choose(const SelectionRequest& request);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "collectives/names.hpp"
 #include "collectives/select.hpp"
 
 namespace heddle::simulator {
@@ -13,11 +14,8 @@ const topology::Choice* fitting(const topology::SoftwareModel& software,
                                 const collectives::Shape& shape, std::size_t bytes) {
   for (const topology::Choice& choice : software.choices) {
     if (bytes > choice.up_to_bytes) continue;
-    const collectives::Algorithm* algorithm = collectives::algorithm_named(choice.algorithm);
-    if (algorithm == nullptr)
-      base::fail(heddleInvalidArgument, "software.choices: algorithm \"{}\" is not known",
-                 choice.algorithm);
-    if (can_do(*algorithm, shape)) return &choice;
+    if (can_do(collectives::required_algorithm(choice.algorithm, "software.choices"), shape))
+      return &choice;
   }
   return nullptr;
 }
@@ -70,10 +68,7 @@ Chosen choose(const topology::Machine& machine, const Request& request) {
     chosen.why = selection.why;
   }
   if (request.algorithm.empty()) return chosen;
-  chosen.algorithm = collectives::algorithm_named(request.algorithm);
-  if (chosen.algorithm == nullptr)
-    base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
-               request.algorithm, collectives::known_algorithms());
+  chosen.algorithm = &collectives::required_algorithm(request.algorithm, "algorithm");
   if (!can_do(*chosen.algorithm, chosen.shape))
     base::fail(heddleInvalidArgument, "algorithm: {} has no {} of {} ranks, {} a host",
                request.algorithm, base::name_of(request.collective), request.ranks,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/types.hpp"
-#include "collectives/verify.hpp"
+#include "collectives/schedule.hpp"
 #include "simulator/choose.hpp"
 #include "simulator/engine.hpp"
 #include "topology/machine.hpp"

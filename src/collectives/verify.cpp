@@ -158,16 +158,6 @@ std::optional<Fault> check_form(const Schedule& schedule) {
 
 }  // namespace proof
 
-Schedule schedule_of(const Algorithm& algorithm, const Shape& shape) {
-  Schedule schedule{shape, algorithm.pieces(shape), {}, algorithm.parts(shape)};
-  for (int rank = 0; rank < shape.ranks; ++rank) {
-    auto& lanes = schedule.lanes.emplace_back();
-    for (int channel = 0; channel < shape.channels; ++channel)
-      lanes.push_back(algorithm.lane(shape, rank, channel));
-  }
-  return schedule;
-}
-
 std::optional<Fault> verify(const Schedule& schedule, const VerifyOptions& options) {
   if (options.slots < 1 || options.rounds < 1)
     return proof::malformed(-1, -1,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <variant>
 
 #include "base/error.hpp"
 #include "base/types.hpp"
+#include "topology/adapter_fields.hpp"
 
 namespace heddle::topology {
 namespace {
@@ -32,19 +34,20 @@ void check_channels(const std::string& field, int channels, int most) {
 }
 
 void check_adapters(std::string_view name, const AdapterModel& a) {
-  const auto field = [&](std::string_view member) { return fmt::format("{}.{}", name, member); };
-  at_least(field("count"), a.count, 0);
-  if (a.count == 0) return;
-  above_zero(field("bandwidth_gb_per_s"), a.bandwidth);
-  at_least(field("latency_us"), a.latency, 0);
-  at_least(field("message_us"), a.message_time, 0);
-  at_least(field("post_us"), a.post_time, 0);
-  at_least(field("stream_bandwidth_gb_per_s"), a.stream_bandwidth, 0);
-  at_least(field("send_engines"), a.send_engines, 1);
-  at_least(field("receive_engines"), a.receive_engines, 1);
-  at_least(field("rendezvous_us"), a.rendezvous_time, 0);
-  at_least(field("direct_from"), a.direct_from, 0);
-  at_least(field("direct_us"), a.direct_time, 0);
+  const auto check = [&](const AdapterField& field, double value) {
+    const std::string path = fmt::format("{}.{}", name, field.name);
+    if (field.above)
+      above_zero(path, value);
+    else
+      at_least(path, value, field.least);
+  };
+  for (const AdapterField& field : adapter_fields()) {
+    if (const auto* number = std::get_if<double AdapterModel::*>(&field.member))
+      check(field, a.**number);
+    if (const auto* whole = std::get_if<int AdapterModel::*>(&field.member))
+      check(field, a.**whole);
+    if (a.count == 0) return;  // the first; the others do not matter then
+  }
 }
 
 void check_tiers(const std::vector<SwitchTier>& tiers) {
@@ -102,8 +105,8 @@ void check_software(const SoftwareModel& software) {
       return fmt::format("software.tuned[{}].{}", i, member);
     };
     if (!base::collective_named(tuned.collective))
-      base::fail(heddleInvalidArgument, "{}: \"{}\" is not known; an example is all-reduce",
-                 field("collective"), tuned.collective);
+      base::fail(heddleInvalidArgument, "{}: \"{}\" is not known; allowed are {}",
+                 field("collective"), tuned.collective, base::known_collectives());
     at_least(field("hosts"), tuned.hosts, 1);
     at_least(field("ranks"), tuned.ranks, 1);
     check_channels(field("channels"), tuned.channels, kMostTunedChannels);

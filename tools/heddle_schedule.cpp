@@ -10,9 +10,11 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "collectives/names.hpp"
 #include "collectives/schedule_json.hpp"
 #include "collectives/select.hpp"
 #include "collectives/text.hpp"
+#include "collectives/verify.hpp"
 
 namespace {
 
@@ -51,21 +53,14 @@ int list() {
 }
 
 int print(Request request) {
-  const auto* algorithm = collectives::algorithm_named(request.algorithm);
-  if (algorithm == nullptr)
-    base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
-               request.algorithm, collectives::known_algorithms());
-  const auto collective = base::collective_named(request.collective);
-  if (!collective)
-    base::fail(heddleInvalidArgument, "collective: \"{}\" is not known; an example is all-reduce",
-               request.collective);
-  request.shape.collective = *collective;
+  const auto* algorithm = &collectives::required_algorithm(request.algorithm, "algorithm");
+  request.shape.collective = collectives::required_collective(request.collective, "collective");
   if (request.shape.root >= request.shape.ranks)
     base::fail(heddleInvalidArgument, "root: {} is not allowed; 0 to {} are", request.shape.root,
                request.shape.ranks - 1);
   if (!collectives::can_do(*algorithm, request.shape))
     base::fail(heddleInvalidArgument, "{} has no {} of this shape", algorithm->name,
-               base::name_of(*collective));
+               base::name_of(request.shape.collective));
   if (request.json) {
     fmt::print("{}", to_json(collectives::schedule_of(*algorithm, request.shape)));
     return 0;

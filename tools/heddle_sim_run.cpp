@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "collectives/extent.hpp"
+#include "collectives/names.hpp"
 #include "collectives/schedule_json.hpp"
 #include "table/sizes.hpp"
 #include "tuner/machine_file.hpp"
@@ -11,12 +13,7 @@
 namespace heddle::tools {
 
 base::Collective sim_collective(const SimOptions& options) {
-  if (const auto collective = base::collective_named(options.collective)) return *collective;
-  std::string known;
-  for (int i = 0; i < base::kCollectives; ++i)
-    known += fmt::format("{}{}", i == 0 ? "" : ", ", base::name_of(base::Collective(i)));
-  base::fail(heddleInvalidArgument, "collective \"{}\" is not known; allowed are {}",
-             options.collective, known);
+  return collectives::required_collective(options.collective, "collective");
 }
 
 topology::Machine sim_machine(const SimOptions& options) {
@@ -33,27 +30,20 @@ topology::Machine sim_machine(const SimOptions& options) {
 
 namespace {
 
-// Of a round, on all ranks. The root of a star has more moves than the others, so that it counts
-// for itself.
-double moves_of_round(const collectives::Algorithm& algorithm, const collectives::Shape& shape) {
-  const auto moves = [&](int rank) {
-    return static_cast<double>(algorithm.lane(shape, rank, 0).size());
+void check_extent(const simulator::Chosen& chosen) {
+  const collectives::Extent extent = collectives::extent_of(*chosen.algorithm, chosen.shape);
+  const auto check = [&](const char* what, double number, double most) {
+    if (number <= most) return;
+    base::fail(heddleInvalidArgument,
+               "{} among {} ranks on {} has about {:.1e} {}; allowed are up to {:.0e}: take fewer "
+               "--hosts or --channels, or another --algorithm",
+               chosen.algorithm->name, chosen.shape.ranks,
+               base::counted(static_cast<std::size_t>(chosen.shape.channels), "channel"), number,
+               what, most);
   };
-  double most = 0;
-  for (const int rank : {1, shape.ranks / 2, shape.ranks - 1})
-    if (rank > 0 && rank < shape.ranks) most = std::max(most, moves(rank));
-  return (moves(0) + most * (shape.ranks - 1)) * shape.channels;
-}
-
-void check_moves(const simulator::Chosen& chosen) {
-  const double moves = moves_of_round(*chosen.algorithm, chosen.shape);
-  if (moves <= kMostMovesOfRound) return;
-  base::fail(heddleInvalidArgument,
-             "{} among {} ranks on {} has about {:.1e} moves; allowed are up to {:.0e}: take fewer "
-             "--hosts or --channels, or another --algorithm",
-             chosen.algorithm->name, chosen.shape.ranks,
-             base::counted(static_cast<std::size_t>(chosen.shape.channels), "channel"), moves,
-             kMostMovesOfRound);
+  check("moves", extent.moves, kMostMovesOfRound);
+  check("ends of pipes in moves", extent.ends, kMostEndsOfRound);
+  check("pipes", extent.pipes, kMostPipes);
 }
 
 constexpr std::size_t kElement = 4;  // float
@@ -110,9 +100,10 @@ SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int 
   row.chosen = simulator::choose(machine, {.collective = collective,
                                            .bytes = bytes,
                                            .ranks = ranks,
+                                           .adapters = adapters,
                                            .algorithm = options.algorithm,
                                            .channels = options.channels});
-  check_moves(row.chosen);
+  check_extent(row.chosen);
   row.by = row.chosen.algorithm->name;
   simulator::Job job =
       simulator::job_of(machine, *row.chosen.algorithm, row.chosen.shape, row.count, kElement);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/types.hpp"
-#include "collectives/verify.hpp"
+#include "collectives/schedule.hpp"
 #include "simulator/choose.hpp"
 #include "simulator/engine.hpp"
 #include "topology/machine.hpp"
@@ -16,10 +16,10 @@ namespace heddle::tools {
 
 // Sizes that may be asked for: from one float up to what takes minutes.
 inline constexpr std::size_t kLeastBytes = 4, kMostBytes = std::size_t{1} << 36;
-// What one simulation may have: the ranks, and the moves of a round, of which each takes about 32
-// bytes of memory.
+// What one simulation may have: the ranks, and of a round the moves (16 bytes of memory each) and
+// their ends at pipes (4 bytes); and the pipes (about 250 bytes with 8 slots).
 inline constexpr int kMostRanks = 1 << 17;
-inline constexpr double kMostMovesOfRound = 2e8;
+inline constexpr double kMostMovesOfRound = 2e8, kMostEndsOfRound = 8e8, kMostPipes = 3e7;
 
 struct SimOptions {
   std::string collective = "all_reduce";
@@ -55,7 +55,7 @@ std::optional<collectives::Schedule> sim_schedule(const topology::Machine& machi
 // nccl-tests' factor from algorithm to bus bandwidth.
 double bus_factor(base::Collective collective, int ranks);
 
-// Fails as choose() and simulate() do, and for more than kMostMovesOfRound.
+// Fails as choose() and simulate() do, and for more than a round may have.
 SimRow sim_row(const topology::Machine& machine, const SimOptions& options, int adapters,
                std::size_t bytes, simulator::Trace* trace = nullptr);
 // The same of a schedule on its own ranks, the machine's first ones.

@@ -6,6 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "collectives/extent.hpp"
+#include "collectives/names.hpp"
 #include "collectives/rounds.hpp"
 #include "collectives/select.hpp"
 
@@ -26,9 +28,7 @@ class Curve {
   Curve(std::string algorithm, const SimOptions& options)
       : algorithm_(std::move(algorithm)), options_(options) {
     options_.algorithm = algorithm_;
-    if (collectives::algorithm_named(algorithm_) == nullptr)
-      base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
-                 algorithm_, collectives::known_algorithms());
+    collectives::required_algorithm(algorithm_, "algorithm");
   }
 
   const std::string& algorithm() const { return algorithm_; }
@@ -43,7 +43,7 @@ class Curve {
                                    .channels = options_.channels,
                                    .ranks_per_host = machine.ranks_per_host};
     if (!can_do(*algorithm, shape)) return fmt::format("{:>12}  {:>6}", "-", "-");
-    const bool small = moves(machine, *algorithm, shape) <= kMostMoves;
+    const bool small = steps(machine, *algorithm, shape) <= kMostMoves;
     if (!small && points_.size() < 2) return fmt::format("{:>12}  {:>6}", "too many", "-");
     points_.push_back(
         {ranks,
@@ -77,14 +77,15 @@ class Curve {
   }
 
  private:
-  double moves(const topology::Machine& machine, const collectives::Algorithm& algorithm,
+  // The moves of all rounds; a move of many ends counts as many.
+  double steps(const topology::Machine& machine, const collectives::Algorithm& algorithm,
                const collectives::Shape& shape) const {
-    // A chain of every rank: known to be large before its lane is made.
-    const auto lane = static_cast<double>(algorithm.lane(shape, 0, 0).size());
+    constexpr double kEndsOfMove = 4;
+    const collectives::Extent extent = collectives::extent_of(algorithm, shape);
     const auto cut = collectives::cut_into_rounds(
         options_.max_bytes / 4, 4, static_cast<std::size_t>(algorithm.pieces(shape)),
-        machine.software.slot_bytes / static_cast<std::size_t>(algorithm.parts(shape)));
-    return lane * shape.ranks * shape.channels * static_cast<double>(cut.rounds);
+        collectives::chunk_limit(machine.software.slot_bytes, algorithm.parts(shape)));
+    return std::max(extent.moves, extent.ends / kEndsOfMove) * static_cast<double>(cut.rounds);
   }
 
   static double through(const Point& a, const Point& b, int ranks) {

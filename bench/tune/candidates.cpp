@@ -14,9 +14,9 @@ constexpr std::array kChannels = {1, 2, 4};
 constexpr std::array<std::size_t, 2> kShares = {4, 16};  // of a slot
 
 bool usable(const collectives::Algorithm& algorithm, const collectives::Shape& shape,
-            std::size_t chunk_bytes) {
+            std::size_t message_bytes) {
   return collectives::can_do(algorithm, shape) &&
-         chunk_bytes / static_cast<std::size_t>(algorithm.parts(shape)) >= collectives::kPieceAlign;
+         collectives::parts_fit(message_bytes, algorithm.parts(shape));
 }
 
 bool same(const collectives::Move& a, const collectives::Move& b) {
@@ -51,7 +51,8 @@ const collectives::Algorithm& first_like(const collectives::Algorithm& algorithm
 
 std::string Candidate::text() const {
   const std::string chunks =
-      chunk_bytes == 0 ? "" : fmt::format(" in {} KiB", static_cast<double>(chunk_bytes) / 1024);
+      message_bytes == 0 ? ""
+                         : fmt::format(" in {} KiB", static_cast<double>(message_bytes) / 1024);
   return fmt::format("{} x{}{}", algorithm, channels, chunks);
 }
 
@@ -89,7 +90,7 @@ Candidate candidate_of(const tuner::Pick& pick, const World& world, base::Collec
                        std::size_t slot_bytes) {
   const collectives::Shape shape{collective, world.ranks, 1, 0, world.ranks_per_host};
   return {std::string(first_like(*pick.algorithm, shape).name), pick.channels,
-          pick.chunk_bytes == slot_bytes ? 0 : pick.chunk_bytes};
+          pick.message_bytes == slot_bytes ? 0 : pick.message_bytes};
 }
 
 topology::Machine forcing(const Candidate& candidate, const World& world) {
@@ -103,7 +104,7 @@ topology::Machine forcing(const Candidate& candidate, const World& world) {
     tuned.ranks = world.ranks;
     tuned.algorithm = candidate.algorithm;
     tuned.channels = candidate.channels;
-    tuned.chunk_bytes = candidate.chunk_bytes;
+    tuned.message_bytes = candidate.message_bytes;
   }
   return machine;
 }

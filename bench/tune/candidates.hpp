@@ -14,7 +14,7 @@ namespace heddle::bench::tune {
 struct Candidate {
   std::string algorithm;
   int channels = 1;
-  std::size_t chunk_bytes = 0;  // the most of one chunk; 0: a slot
+  std::size_t message_bytes = 0;  // the most of one message; 0: a slot
 
   auto operator<=>(const Candidate&) const = default;
   std::string text() const;  // "ring x2", "ring x2 in 64 KiB"

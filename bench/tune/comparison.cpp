@@ -15,7 +15,7 @@ constexpr double kMicro = 1e6;
 nlohmann::ordered_json json_of(const Candidate& candidate, double seconds) {
   return {{"algorithm", candidate.algorithm},
           {"channels", candidate.channels},
-          {"chunk_bytes", candidate.chunk_bytes},
+          {"chunk_bytes", candidate.message_bytes},
           {"us", seconds * kMicro}};
 }
 

@@ -28,12 +28,9 @@ std::vector<base::Collective> collectives_named(const std::vector<std::string>& 
       collectives.push_back(*collective);
       continue;
     }
-    std::string allowed;
-    for (int i = 0; i < base::kCollectives; ++i)
-      allowed +=
-          fmt::format("{}{}", i == 0 ? "" : ", ", base::name_of(static_cast<base::Collective>(i)));
-    throw Usage(fmt::format("--collectives {}: not known; allowed: {}", name, allowed),
-                kInvalidUsage);
+    throw Usage(
+        fmt::format("--collectives {}: not known; allowed: {}", name, base::known_collectives()),
+        kInvalidUsage);
   }
   if (collectives.empty())
     for (int i = 0; i < base::kCollectives; ++i)

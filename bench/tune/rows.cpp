@@ -69,7 +69,7 @@ std::vector<topology::Tuned> rows_of(std::span<const Outcome> outcomes, const Wo
     row.ranks = world.ranks;
     row.algorithm = best->candidate.algorithm;
     row.channels = best->candidate.channels;
-    row.chunk_bytes = best->candidate.chunk_bytes;
+    row.message_bytes = best->candidate.message_bytes;
     if (end < outcomes.size())
       row.up_to_bytes = between(outcomes[end - 1].cell.bytes, outcomes[end].cell.bytes);
   }

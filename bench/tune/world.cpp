@@ -23,19 +23,6 @@ struct Place {
 
 constexpr std::size_t kElement = 4;
 
-// Like communicator::World::ranks_per_host.
-int ranks_per_host(const std::vector<std::string>& hosts) {
-  const std::size_t ranks = hosts.size();
-  std::size_t per_host = 1;
-  while (per_host < ranks && hosts[per_host] == hosts[0]) ++per_host;
-  if (ranks % per_host != 0) return 0;
-  std::set<std::string> seen;
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    if (rank % per_host != 0 ? hosts[rank] != hosts[rank - 1] : !seen.insert(hosts[rank]).second)
-      return 0;
-  return static_cast<int>(per_host);
-}
-
 }  // namespace
 
 World describe_world(Control& control, const std::string& settings) {
@@ -57,7 +44,7 @@ World describe_world(Control& control, const std::string& settings) {
   std::vector<std::string> hosts;
   for (const Place& place : places) hosts.emplace_back(place.host);
   world.hosts = static_cast<int>(std::set<std::string>(hosts.begin(), hosts.end()).size());
-  world.ranks_per_host = ranks_per_host(hosts);
+  world.ranks_per_host = topology::even_ranks_per_host(hosts);
   world.host = places.front().name;
   world.cores = places.front().cores;
   world.memory = places.front().memory;
@@ -103,7 +90,7 @@ tuner::Request request_of(const World& world, const Cell& cell, std::size_t slot
   request.selection.ranks_per_host = world.ranks_per_host;
   request.block_bytes = count_of(cell, world.ranks) * kElement;
   request.hosts = world.hosts;
-  request.slot_bytes = slot_bytes;
+  request.selection.slot_bytes = slot_bytes;
   return request;
 }
 

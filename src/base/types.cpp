@@ -60,4 +60,11 @@ std::optional<Collective> collective_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::string known_collectives() {
+  std::string names;
+  for (int c = 0; c < kCollectives; ++c)
+    names.append(c == 0 ? "" : ", ").append(name_of(static_cast<Collective>(c)));
+  return names;
+}
+
 }  // namespace heddle::base

@@ -40,6 +40,8 @@ std::optional<DataType> data_type_named(std::string_view name);
 std::optional<RedOp> red_op_named(std::string_view name);
 // name_of's spelling (all-reduce), and with underscores (all_reduce).
 std::optional<Collective> collective_named(std::string_view name);
+// "all-reduce, all-gather, ...".
+std::string known_collectives();
 
 // Blocks of `count` elements in the input and the output of a collective of `ranks` ranks, on the
 // rank that has most.

@@ -11,6 +11,18 @@ namespace heddle::collectives {
 // vector kernels have no ragged ends in the middle of a message.
 inline constexpr std::size_t kPieceAlign = 64;  // bytes
 
+// What each of the chunks that share a message may have. Less than a piece's alignment is of no
+// use: where the parts do not fit, the schedule cannot run in such messages.
+constexpr std::size_t chunk_limit(std::size_t message_bytes, int parts) {
+  return std::max(message_bytes / static_cast<std::size_t>(parts), kPieceAlign);
+}
+constexpr std::size_t least_message(int parts) {
+  return static_cast<std::size_t>(parts) * kPieceAlign;
+}
+constexpr bool parts_fit(std::size_t message_bytes, int parts) {
+  return message_bytes >= least_message(parts);
+}
+
 struct Rounds {
   std::size_t rounds;   // 0 when there is nothing to move
   std::size_t segment;  // elements of a block that one round covers

@@ -46,4 +46,14 @@ Lane packed(Lane lane) {
   return lane;
 }
 
+Schedule schedule_of(const Algorithm& algorithm, const Shape& shape) {
+  Schedule schedule{shape, algorithm.pieces(shape), {}, algorithm.parts(shape)};
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    auto& lanes = schedule.lanes.emplace_back();
+    for (int channel = 0; channel < shape.channels; ++channel)
+      lanes.push_back(algorithm.lane(shape, rank, channel));
+  }
+  return schedule;
+}
+
 }  // namespace heddle::collectives

@@ -86,6 +86,17 @@ inline bool can_do(const Algorithm& algorithm, const Shape& shape) {
   return algorithm.supports(shape.collective) && algorithm.fits(shape);
 }
 
+// The lanes of all ranks, lanes[rank][channel], from an algorithm or from anywhere else.
+struct Schedule {
+  Shape shape;
+  int pieces;  // of one round, over all channels
+  std::vector<std::vector<Lane>> lanes;
+  int parts = 1;  // the most chunks of one message
+};
+
+// Requires that the algorithm supports the collective, and at least one rank and one channel.
+Schedule schedule_of(const Algorithm& algorithm, const Shape& shape);
+
 // All algorithms, in the order of preference for ties.
 std::span<const Algorithm> algorithms();
 // Null when there is none of that name; "_" counts as "-".

@@ -13,6 +13,7 @@
 #include "base/parse_json.hpp"
 #include "base/text.hpp"
 #include "collectives/text.hpp"
+#include "collectives/verify.hpp"
 
 namespace heddle::collectives {
 namespace {
@@ -38,8 +39,8 @@ class Reader {
     const std::string collective = text(member(json_, "", "collective"), "collective");
     const auto known = base::collective_named(collective);
     if (!known)
-      refuse("collective",
-             fmt::format("\"{}\" is not known; allowed are {}", collective, all_collectives()));
+      refuse("collective", fmt::format("\"{}\" is not known; allowed are {}", collective,
+                                       base::known_collectives()));
     shape.collective = *known;
     shape.ranks = whole(json_, "", "ranks", 1, kMost);
     shape.channels = whole(json_, "", "channels", 1, kMost);
@@ -59,13 +60,6 @@ class Reader {
     const auto found = lines_.find(path);
     base::fail(heddleInvalidArgument, "{}:{}: {}{}{}", name_,
                found != lines_.end() ? found->second : 1, path, path.empty() ? "" : ": ", what);
-  }
-  static std::string all_collectives() {
-    std::string names;
-    for (int c = 0; c < base::kCollectives; ++c)
-      names +=
-          fmt::format("{}{}", c == 0 ? "" : ", ", base::name_of(static_cast<base::Collective>(c)));
-    return names;
   }
   void allow(const Json& object, const std::string& path,
              std::initializer_list<std::string_view> names) const {

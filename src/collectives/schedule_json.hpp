@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "collectives/verify.hpp"
+#include "collectives/schedule.hpp"
 
 namespace heddle::collectives {
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "collectives/names.hpp"
 #include "collectives/rounds.hpp"
 
 namespace heddle::collectives {
@@ -138,14 +139,8 @@ std::string row_text(const SelectionRow& row) {
                          (row.channel_per_rail ? " or one a rail" : ""));
 }
 
-bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
+bool can_call(const Algorithm& algorithm, const SelectionRequest& request) {
   return can_do(algorithm, request.shape()) && (algorithm.uneven || !request.uneven);
-}
-
-// Whether the most chunks of a message have a slot to share.
-bool fits_slots(const Algorithm& algorithm, const SelectionRequest& request) {
-  const auto parts = static_cast<std::size_t>(algorithm.parts(request.shape()));
-  return request.slot_bytes == 0 || request.slot_bytes / parts >= kPieceAlign;
 }
 
 const SelectionRow& fitting_row(const SelectionRequest& request) {
@@ -154,7 +149,7 @@ const SelectionRow& fitting_row(const SelectionRequest& request) {
     if (request.ranks < row.min_ranks || request.ranks > row.max_ranks) continue;
     if (request.bytes > row.up_to_bytes) continue;
     const Algorithm& algorithm = *algorithm_named(row.algorithm);
-    if (usable(algorithm, request) && fits_slots(algorithm, request)) return row;
+    if (usable(algorithm, request)) return row;
   }
   base::fail(heddleInternalError, "no row of the selection table fits {} of {} bytes by {} ranks",
              base::name_of(request.collective), request.bytes, request.ranks);
@@ -172,11 +167,10 @@ std::string_view name_of(Place place) {
   return "";
 }
 
-std::string known_algorithms() {
-  std::string names;
-  for (const Algorithm& algorithm : algorithms())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", algorithm.name);
-  return names;
+bool usable(const Algorithm& algorithm, const SelectionRequest& request) {
+  return can_call(algorithm, request) &&
+         (request.slot_bytes == 0 ||
+          parts_fit(request.slot_bytes, algorithm.parts(request.shape())));
 }
 
 std::span<const SelectionRow> selection_table() { return kTable; }
@@ -189,14 +183,11 @@ std::string selection_text() {
 
 Forced forced_algorithm(const SelectionRequest& request) {
   if (request.forced_algorithm.empty() || request.forced_algorithm == "auto") return {};
-  const Algorithm* forced = algorithm_named(request.forced_algorithm);
-  if (forced == nullptr)
-    base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are auto, {}",
-               request.forced_algorithm, known_algorithms());
-  if (usable(*forced, request)) return {forced, fmt::format("{} was asked for", forced->name)};
-  return {nullptr, fmt::format("{} was asked for but has no {}{}", forced->name,
+  const Algorithm& forced = required_algorithm(request.forced_algorithm, "algorithm", "auto, ");
+  if (can_call(forced, request)) return {&forced, fmt::format("{} was asked for", forced.name)};
+  return {nullptr, fmt::format("{} was asked for but has no {}{}", forced.name,
                                base::name_of(request.collective),
-                               forced->supports(request.collective) ? " of this shape" : "")};
+                               forced.supports(request.collective) ? " of this shape" : "")};
 }
 
 std::string forced_channels_text(const SelectionRequest& request) {

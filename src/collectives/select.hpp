@@ -62,6 +62,9 @@ struct SelectionRequest {
   Shape shape() const { return {collective, ranks, 1, root, ranks_per_host}; }
 };
 
+// Whether the algorithm can do such a call, and the most chunks of a message have room in a slot.
+bool usable(const Algorithm& algorithm, const SelectionRequest& request);
+
 struct Selection {
   const Algorithm* algorithm;
   int channels;
@@ -85,9 +88,6 @@ Forced forced_algorithm(const SelectionRequest& request);
 // "; channels 3 as asked for", or nothing where the request forces none. Fails with
 // heddleInvalidArgument for a number below 0.
 std::string forced_channels_text(const SelectionRequest& request);
-
-// "ring, tree, ...". What may be forced is one of these, or "auto".
-std::string known_algorithms();
 
 // Every rank must ask the same. A forced name that no algorithm has, or forced channels below 0,
 // fail with heddleInvalidArgument.

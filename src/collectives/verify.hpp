@@ -10,17 +10,6 @@
 
 namespace heddle::collectives {
 
-// The lanes of all ranks, lanes[rank][channel], from an algorithm or from anywhere else.
-struct Schedule {
-  Shape shape;
-  int pieces;  // of one round, over all channels
-  std::vector<std::vector<Lane>> lanes;
-  int parts = 1;  // the most chunks of one message
-};
-
-// Requires that the algorithm supports the collective, and at least one rank and one channel.
-Schedule schedule_of(const Algorithm& algorithm, const Shape& shape);
-
 enum class FaultKind {
   malformed,             // no schedule: an end, a piece or a peer that cannot be
   wrong_piece,           // the k-th chunk of a pipe is sent as one piece and received as another

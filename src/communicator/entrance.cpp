@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "collectives/select.hpp"
+#include "collectives/names.hpp"
 #include "communicator/environment.hpp"
 #include "communicator/local_meeting.hpp"
 #include "communicator/root.hpp"

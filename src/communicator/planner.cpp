@@ -61,15 +61,16 @@ void Planner::note_passed_over(const Call& call, std::string_view algorithm) {
             why_not_scheduled(call));
 }
 
-Prepared& Planner::make(std::string by, const executor::Program& program, std::size_t chunk_bytes) {
-  const auto parts = static_cast<std::size_t>(program.parts);
-  if (chunk_bytes / parts < collectives::kPieceAlign)
+Prepared& Planner::make(std::string by, const executor::Program& program,
+                        std::size_t message_bytes) {
+  if (!collectives::parts_fit(message_bytes, program.parts))
     base::fail(
         heddleInvalidArgument,
         "HEDDLE_SLOT_BYTES is {}: {} among {} ranks packs {} chunks into a message and needs "
         "at least {}",
-        options_.slot_bytes, by, options_.ranks, parts, parts * collectives::kPieceAlign);
-  prepared_.push_back(std::make_unique<Prepared>(std::move(by), program, chunk_bytes));
+        options_.slot_bytes, by, options_.ranks, program.parts,
+        collectives::least_message(program.parts));
+  prepared_.push_back(std::make_unique<Prepared>(std::move(by), program, message_bytes));
   return *prepared_.back();
 }
 
@@ -99,7 +100,6 @@ tuner::Pick Planner::pick(const Call& call, std::size_t bytes) {
   asked.slot_bytes = options_.slot_bytes;
   request.block_bytes = call.buffers.count * base::size_of(call.buffers.type);
   request.hosts = options_.hosts;
-  request.slot_bytes = options_.slot_bytes;
   return tuner_.pick(request);
 }
 
@@ -120,15 +120,15 @@ Prepared& Planner::find_or_make(const Call& call, std::size_t bytes) {
                                  options_.ranks_per_host};
   for (const auto& known : prepared_)
     if (known->name == choice.algorithm->name && known->shape == shape &&
-        known->plan.slot_bytes() == choice.chunk_bytes)
+        known->plan.message_bytes() == choice.message_bytes)
       return *known;
   if (options_.rank == 0)
-    base::log_info("{} of {} bytes among {} ranks: {} on {} in chunks up to {} bytes{} ({})",
+    base::log_info("{} of {} bytes among {} ranks: {} on {} in messages up to {} bytes{} ({})",
                    base::name_of(call.collective), bytes, options_.ranks, choice.algorithm->name,
                    base::counted(static_cast<std::size_t>(choice.channels), "channel"),
-                   choice.chunk_bytes, eager_text(), choice.why);
+                   choice.message_bytes, eager_text(), choice.why);
   return make(std::string(choice.algorithm->name),
-              executor::program_of(*choice.algorithm, shape, options_.rank), choice.chunk_bytes);
+              executor::program_of(*choice.algorithm, shape, options_.rank), choice.message_bytes);
 }
 
 void Planner::prepare_transfers(const Call& call) {

@@ -25,8 +25,8 @@ namespace heddle::communicator {
 // One execution of an operation. A collective has one; a group of sends and receives has one for
 // each peer and direction, so that no peer waits for another.
 struct Prepared {
-  Prepared(std::string by, const executor::Program& program, std::size_t chunk_bytes)
-      : name(std::move(by)), shape(program.shape), plan(program, chunk_bytes) {}
+  Prepared(std::string by, const executor::Program& program, std::size_t message_bytes)
+      : name(std::move(by)), shape(program.shape), plan(program, message_bytes) {}
 
   std::string name;  // of what runs, for people
   collectives::Shape shape;
@@ -69,7 +69,7 @@ class Planner {
   void note_passed_over(const Call& call, std::string_view algorithm);
   Prepared& run_schedule(const Call& call);
   tuner::Pick pick(const Call& call, std::size_t bytes);
-  Prepared& make(std::string by, const executor::Program& program, std::size_t chunk_bytes);
+  Prepared& make(std::string by, const executor::Program& program, std::size_t message_bytes);
   std::string eager_text() const;
   void prepare_transfers(const Call& call);
   Prepared& find_or_make(const Call& call, std::size_t bytes);

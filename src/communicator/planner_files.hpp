@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/settings.hpp"
-#include "collectives/verify.hpp"
+#include "collectives/schedule.hpp"
 #include "topology/machine.hpp"
 
 namespace heddle::communicator {

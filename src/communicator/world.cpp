@@ -132,16 +132,9 @@ int World::hosts() const {
 int World::ranks_per_host() const {
   const auto ranks = static_cast<std::size_t>(ranks_);
   if (infos_.size() != ranks) return ranks_;  // a world of one told nobody
-  std::size_t per_host = 1;
-  while (per_host < ranks && infos_[per_host].host_id == infos_[0].host_id) ++per_host;
-  if (ranks % per_host != 0) return 0;
-  std::set<std::string_view> seen;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const std::string& host = infos_[rank].host_id;
-    if (rank % per_host != 0 ? host != infos_[rank - 1].host_id : !seen.insert(host).second)
-      return 0;
-  }
-  return static_cast<int>(per_host);
+  std::vector<std::string> hosts;
+  for (const RankInfo& info : infos_) hosts.push_back(info.host_id);
+  return topology::even_ranks_per_host(hosts);
 }
 
 std::vector<Route> World::routes() const {

@@ -12,7 +12,6 @@
 namespace heddle::executor {
 
 using collectives::End;
-using collectives::kPieceAlign;
 using collectives::Move;
 using Where = collectives::End::Where;
 
@@ -184,14 +183,14 @@ void for_each_peer(PlannedLane& lane, Visit visit) {
 
 }  // namespace
 
-Plan::Plan(const Program& program, std::size_t slot_bytes)
+Plan::Plan(const Program& program, std::size_t message_bytes)
     : shape_(program.shape),
       rank_(program.rank),
       pieces_(static_cast<std::size_t>(program.pieces)),
       parts_(static_cast<std::size_t>(program.parts)),
-      slot_bytes_(slot_bytes) {
-  HEDDLE_ASSERT(chunk_bytes() >= kPieceAlign, "slots of {} bytes, {} parts a message", slot_bytes,
-                parts_);
+      message_bytes_(message_bytes) {
+  HEDDLE_ASSERT(collectives::parts_fit(message_bytes, program.parts),
+                "messages of {} bytes, {} parts", message_bytes, parts_);
   std::set<PipeNeed> needs;
   for (const ProgramLane& lane : program.lanes) {
     lanes_.push_back(LaneBuilder(program, lane).take());
@@ -220,9 +219,9 @@ void Plan::bind(PipeTable& pipes) {
       receive_pipes_[i] = &pipes.from(need.peer, need.channel);
     }
     const std::size_t bytes = send ? send_pipes_[i]->slot_bytes() : receive_pipes_[i]->slot_bytes();
-    HEDDLE_ASSERT(bytes >= slot_bytes_,
+    HEDDLE_ASSERT(bytes >= message_bytes_,
                   "pipe {} rank {} on channel {} has slots of {} bytes, need {}",
-                  send ? "to" : "from", need.peer, need.channel, bytes, slot_bytes_);
+                  send ? "to" : "from", need.peer, need.channel, bytes, message_bytes_);
     told_length_ = std::min(told_length_, told_length(i));
   }
   for (PlannedLane& lane : lanes_) {

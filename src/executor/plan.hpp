@@ -1,5 +1,5 @@
-// A rank's program, made ready once: which pipes they need, and,
-// once bound to those, flat arrays with everything resolved that does not depend on the buffers.
+// A rank's program, made ready once: the pipes that it needs and, once bound to those, flat arrays
+// with everything resolved that does not depend on the buffers.
 // Made, asked and bound by one thread; then constant and shared by any number of executions.
 #pragma once
 
@@ -80,22 +80,22 @@ struct PlannedLane {
 
 class Plan {
  public:
-  // Every rank must give the same slot_bytes: it decides the rounds. At least kPieceAlign for each
-  // part of a message.
-  Plan(const Program& program, std::size_t slot_bytes);
+  // The most that one message may have, which its parts share: at least least_message(parts). Every
+  // rank must give the same, for it decides the rounds.
+  Plan(const Program& program, std::size_t message_bytes);
 
   // What to open before bind(): sorted, each once.
   std::span<const PipeNeed> needs() const { return needs_; }
-  // Takes every needed pipe from the table. Their slots must hold slot_bytes.
+  // Takes every needed pipe from the table. Their slots must hold a message.
   void bind(PipeTable& pipes);
 
   bool bound() const { return bound_; }
   const collectives::Shape& shape() const { return shape_; }
   int rank() const { return rank_; }
   std::size_t pieces() const { return pieces_; }
-  std::size_t slot_bytes() const { return slot_bytes_; }
-  // What one chunk may have, so that the parts of a message fit a slot.
-  std::size_t chunk_bytes() const { return slot_bytes_ / parts_; }
+  std::size_t message_bytes() const { return message_bytes_; }
+  // What one chunk may have, so that a message's parts fit it.
+  std::size_t chunk_bytes() const { return message_bytes_ / parts_; }
   std::size_t parts() const { return parts_; }
   std::span<const PlannedLane> lanes() const { return lanes_; }
   // The bound pipe of a need whose direction is send, else null.
@@ -111,7 +111,7 @@ class Plan {
   int rank_;
   std::size_t pieces_;
   std::size_t parts_;
-  std::size_t slot_bytes_;
+  std::size_t message_bytes_;
   std::size_t told_length_ = transport::SendPipe::kEveryLength;
   bool bound_ = false;
   std::vector<PlannedLane> lanes_;

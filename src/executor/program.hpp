@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "collectives/schedule.hpp"
-#include "collectives/verify.hpp"
 
 namespace heddle::executor {
 

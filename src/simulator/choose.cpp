@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "collectives/names.hpp"
 #include "collectives/select.hpp"
 
 namespace heddle::simulator {
@@ -13,11 +14,8 @@ const topology::Choice* fitting(const topology::SoftwareModel& software,
                                 const collectives::Shape& shape, std::size_t bytes) {
   for (const topology::Choice& choice : software.choices) {
     if (bytes > choice.up_to_bytes) continue;
-    const collectives::Algorithm* algorithm = collectives::algorithm_named(choice.algorithm);
-    if (algorithm == nullptr)
-      base::fail(heddleInvalidArgument, "software.choices: algorithm \"{}\" is not known",
-                 choice.algorithm);
-    if (can_do(*algorithm, shape)) return &choice;
+    if (can_do(collectives::required_algorithm(choice.algorithm, "software.choices"), shape))
+      return &choice;
   }
   return nullptr;
 }
@@ -27,6 +25,11 @@ topology::Protocol protocol_named(const topology::SoftwareModel& software,
   for (const topology::Protocol& protocol : software.protocols)
     if (protocol.name == name) return protocol;
   return {};
+}
+
+// The host network is one.
+int rails_of(const topology::Machine& machine, int adapters) {
+  return std::max(1, adapters < 0 ? machine.adapters.count : adapters);
 }
 
 }  // namespace
@@ -59,16 +62,13 @@ Chosen choose(const topology::Machine& machine, const Request& request) {
                              .reach = reach,
                              .forced_channels = request.channels,
                              .ranks_per_host = chosen.shape.ranks_per_host,
-                             .rails = std::max(1, machine.adapters.count)});
+                             .rails = rails_of(machine, request.adapters)});
     chosen.algorithm = selection.algorithm;
     chosen.shape.channels = selection.channels;
     chosen.why = selection.why;
   }
   if (request.algorithm.empty()) return chosen;
-  chosen.algorithm = collectives::algorithm_named(request.algorithm);
-  if (chosen.algorithm == nullptr)
-    base::fail(heddleInvalidArgument, "algorithm: \"{}\" is not known; allowed are {}",
-               request.algorithm, collectives::known_algorithms());
+  chosen.algorithm = &collectives::required_algorithm(request.algorithm, "algorithm");
   if (!can_do(*chosen.algorithm, chosen.shape))
     base::fail(heddleInvalidArgument, "algorithm: {} has no {} of {} ranks, {} a host",
                request.algorithm, base::name_of(request.collective), request.ranks,

@@ -14,6 +14,7 @@ struct Request {
   base::Collective collective = base::Collective::all_reduce;
   std::size_t bytes = 0;  // of the larger buffer of a rank
   int ranks = 0;
+  int adapters = -1;           // as in Job
   std::string algorithm = {};  // "": the software's choice
   int channels = 0;            // 0: the software's choice
 };

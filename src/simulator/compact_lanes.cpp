@@ -17,26 +17,15 @@ class Compactor {
     ++stamp_;
     lanes_.first_move.push_back(lanes_.moves.size());
     for (const collectives::Move& move : lane) {
-      CompactMove compact{static_cast<std::uint32_t>(move.piece),
-                          static_cast<std::uint32_t>(lanes_.peers.size()),
-                          0,
-                          0,
-                          0,
-                          0};
-      for (const End& end : move.sources)
-        if (end.where == Where::peer) {
-          add_peer(end, rank, channel, true);
-          ++compact.peer_sources;
-        } else {
-          ++compact.local_sources;
-        }
-      for (const End& end : move.destinations)
-        if (end.where == Where::peer) {
-          add_peer(end, rank, channel, false);
-          ++compact.peer_destinations;
-        } else {
-          ++compact.local_destinations;
-        }
+      CompactMove compact{};
+      compact.piece = static_cast<std::uint32_t>(move.piece);
+      compact.first_peer = static_cast<std::uint32_t>(lanes_.peers.size());
+      const std::uint32_t sources = add_peers(move.sources, rank, channel, true);
+      const std::uint32_t destinations = add_peers(move.destinations, rank, channel, false);
+      compact.peer_sources = sources & kMostPeers;
+      compact.peer_destinations = destinations & kMostPeers;
+      compact.local_sources = locals(move.sources, sources);
+      compact.local_destinations = locals(move.destinations, destinations);
       lanes_.moves.push_back(compact);
     }
   }
@@ -51,6 +40,27 @@ class Compactor {
     std::uint32_t stamp = 0;  // of the lane for which the pipe is right
     std::uint32_t pipe = 0;
   };
+
+  static constexpr std::uint32_t kMostPeers = (1U << CompactMove::kPeerBits) - 1;
+  static constexpr std::uint32_t kMostLocals = (1U << (32 - CompactMove::kPeerBits)) - 1;
+
+  // How many of the ends are peers.
+  std::uint32_t add_peers(const std::vector<End>& ends, int rank, int channel, bool sources) {
+    std::uint32_t peers = 0;
+    for (const End& end : ends) {
+      if (end.where != Where::peer) continue;
+      add_peer(end, rank, channel, sources);
+      ++peers;
+    }
+    HEDDLE_ASSERT(peers <= kMostPeers, "{} peers of at most {}", peers, kMostPeers);
+    return peers;
+  }
+
+  static std::uint32_t locals(const std::vector<End>& ends, std::uint32_t peers) {
+    const std::size_t blocks = ends.size() - peers;
+    HEDDLE_ASSERT(blocks <= kMostLocals, "{} blocks of at most {}", blocks, kMostLocals);
+    return static_cast<std::uint32_t>(blocks) & kMostLocals;
+  }
 
   void add_peer(const End& end, int rank, int channel, bool source) {
     HEDDLE_ASSERT(end.index >= 0 && end.index < ranks_ && end.index != rank, "peer {} of rank {}",

@@ -13,13 +13,17 @@
 namespace heddle::simulator {
 
 struct CompactMove {
+  static constexpr int kPeerBits = 20;
+
   std::uint32_t piece;
   std::uint32_t first_peer;  // index into CompactLanes::peers: sources, then destinations
-  std::uint16_t peer_sources;
-  std::uint16_t peer_destinations;
-  std::uint16_t local_sources;
-  std::uint16_t local_destinations;
+  // A rank may have every other for a peer at once, and has few blocks in one move.
+  std::uint32_t peer_sources : kPeerBits;
+  std::uint32_t local_sources : 32 - kPeerBits;
+  std::uint32_t peer_destinations : kPeerBits;
+  std::uint32_t local_destinations : 32 - kPeerBits;
 };
+static_assert(sizeof(CompactMove) == 16);
 
 // A pipe that a move reads or writes, and whether its message goes on.
 struct CompactPeer {
@@ -42,7 +46,8 @@ struct CompactLanes {
 
 using LaneSource = std::function<collectives::Lane(int rank, int channel)>;
 
-// Asks for one lane at a time and keeps none of them.
+// Asks for one lane at a time and keeps none of them. Requires fewer than 2^20 ranks, and moves of
+// fewer than 2^12 blocks.
 CompactLanes compact(const LaneSource& source, int ranks, int channels);
 
 }  // namespace heddle::simulator

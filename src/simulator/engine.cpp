@@ -132,7 +132,7 @@ Engine::Engine(const Job& job, Trace* trace)
     : job_(job),
       trace_(trace),
       lanes_(compact(job.lanes, job.ranks, job.channels)),
-      network_({job.machine, job.adapters, job.ranks, job.channels, job.protocol}),
+      network_({job.machine, job.adapters, job.ranks, job.protocol}),
       slots_(static_cast<std::size_t>(job.machine.software.slots)),
       pieces_(static_cast<std::size_t>(job.pieces)),
       state_(static_cast<std::size_t>(job.ranks) * static_cast<std::size_t>(job.channels)),
@@ -157,9 +157,9 @@ Engine::Engine(const Job& job, Trace* trace)
 }
 
 void Engine::cut() {
-  const std::size_t chunk = job_.machine.software.slot_bytes / static_cast<std::size_t>(job_.parts);
-  cut_ = collectives::cut_into_rounds(job_.count, job_.element_bytes, pieces_,
-                                      std::max(chunk, collectives::kPieceAlign));
+  cut_ = collectives::cut_into_rounds(
+      job_.count, job_.element_bytes, pieces_,
+      collectives::chunk_limit(job_.machine.software.slot_bytes, job_.parts));
   piece_bytes_.resize(2 * pieces_);
   if (cut_.rounds == 0) return;
   for (std::size_t piece = 0; piece < pieces_; ++piece) {
@@ -318,9 +318,8 @@ void Engine::launch(std::uint32_t index, std::uint32_t number, double bytes, Tim
   const int stripes = network_.stripes(bytes);
   const std::uint32_t message = messages_.add({index, number, stripes, 0});
   for (int i = 0; i < stripes; ++i) {
-    Stripe stripe{
-        network_.flight(rank_of(to.from), rank_of(to.to), channel_of(to.from), bytes / stripes, i),
-        message};
+    Stripe stripe{network_.flight(rank_of(to.from), rank_of(to.to), channel_of(to.from), bytes, i),
+                  message};
     if (network_.has_streams()) stripe.flight.stream = &streams_[index];
     queue_.add(at, kStripe | stripes_.add(stripe));
   }

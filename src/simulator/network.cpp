@@ -119,12 +119,18 @@ int Network::stripes(double wire_bytes) const {
   return wire_bytes > static_cast<double>(machine_.software.stripe_bytes) ? model_.count : 1;
 }
 
-Network::Flight Network::flight(int from, int to, int channel, double bytes, int stripe) const {
+Network::Flight Network::flight(int from, int to, int channel, double message_bytes,
+                                int stripe) const {
   // Whole messages of several pipes spread over the adapters as those of several ranks do.
   const int adapter = machine_.software.rail_per_channel
                           ? adapter_beside(place_of(from, channel), channel)
                           : (stripe + from % ranks_per_host_ + channel) % model_.count;
-  Flight flight{.from = from, .to = to, .channel = channel, .adapter = adapter, .bytes = bytes};
+  Flight flight{.from = from,
+                .to = to,
+                .channel = channel,
+                .adapter = adapter,
+                .bytes = message_bytes / stripes(message_bytes),
+                .asks = message_bytes > static_cast<double>(model_.eager_bytes)};
   flight.stage = model_.staged ? kStage : kSend;
   return flight;
 }
@@ -270,8 +276,7 @@ Network::Step Network::receive(Flight& flight, Time now) {
 }
 
 Time Network::arrival(const Flight& flight, Time at) const {
-  const bool asks = flight.bytes > static_cast<double>(model_.eager_bytes);
-  return at + extra_latency_ + (asks ? rendezvous_ : 0);
+  return at + extra_latency_ + (flight.asks ? rendezvous_ : 0);
 }
 
 }  // namespace heddle::simulator

@@ -32,7 +32,6 @@ struct NetworkOptions {
   const topology::Machine& machine;
   int adapters;  // a host; -1: all, 0: the host network
   int ranks;     // in the job
-  int channels;
   topology::Protocol protocol;
 };
 
@@ -62,12 +61,14 @@ class Network {
     int channel;
     int adapter;
     double bytes;              // on the wire
+    bool asks;                 // the receiver first, as all stripes of a message do or none
     Time tail = 0;             // when its last byte is through the servers so far
     Server* stream = nullptr;  // of its pipe, where a pipe has a bandwidth of its own
     int stage = 0;
     int tier = 0;  // that it is passing
   };
-  Flight flight(int from, int to, int channel, double bytes, int stripe) const;
+  // Of one of the stripes of a message of so many bytes on the wire.
+  Flight flight(int from, int to, int channel, double message_bytes, int stripe) const;
 
   struct Step {
     bool arrived;

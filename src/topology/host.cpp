@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
@@ -36,6 +37,17 @@ Host this_host(const base::Settings& settings) {
   const std::string boot = first_line("/proc/sys/kernel/random/boot_id");
   host.id = base::digest("found\n" + boot + "\n" + network_namespace() + "\n" + host.name);
   return host;
+}
+
+int even_ranks_per_host(std::span<const std::string> hosts) {
+  std::size_t per_host = 1;
+  while (per_host < hosts.size() && hosts[per_host] == hosts[0]) ++per_host;
+  if (hosts.size() % per_host != 0) return 0;
+  std::set<std::string_view> seen;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank)
+    if (rank % per_host != 0 ? hosts[rank] != hosts[rank - 1] : !seen.insert(hosts[rank]).second)
+      return 0;
+  return static_cast<int>(per_host);
 }
 
 }  // namespace heddle::topology

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <variant>
 
 #include "base/error.hpp"
 #include "base/types.hpp"
+#include "topology/adapter_fields.hpp"
 
 namespace heddle::topology {
 namespace {
@@ -22,25 +24,30 @@ void above_zero(std::string_view field, double value) {
   if (!(value > 0) || value > 1e18) refuse(field, value, "allowed: above 0");
 }
 
+std::string limit_text(std::size_t up_to_bytes) {
+  return up_to_bytes == kAnyBytes ? "has no limit" : fmt::format("goes up to {}", up_to_bytes);
+}
+
 void check_channels(const std::string& field, int channels, int most) {
   if (channels < 1 || channels > most)
     refuse(field, channels, fmt::format("allowed: 1 to {}", most));
 }
 
 void check_adapters(std::string_view name, const AdapterModel& a) {
-  const auto field = [&](std::string_view member) { return fmt::format("{}.{}", name, member); };
-  at_least(field("count"), a.count, 0);
-  if (a.count == 0) return;
-  above_zero(field("bandwidth_gb_per_s"), a.bandwidth);
-  at_least(field("latency_us"), a.latency, 0);
-  at_least(field("message_us"), a.message_time, 0);
-  at_least(field("post_us"), a.post_time, 0);
-  at_least(field("stream_bandwidth_gb_per_s"), a.stream_bandwidth, 0);
-  at_least(field("send_engines"), a.send_engines, 1);
-  at_least(field("receive_engines"), a.receive_engines, 1);
-  at_least(field("rendezvous_us"), a.rendezvous_time, 0);
-  at_least(field("direct_from"), a.direct_from, 0);
-  at_least(field("direct_us"), a.direct_time, 0);
+  const auto check = [&](const AdapterField& field, double value) {
+    const std::string path = fmt::format("{}.{}", name, field.name);
+    if (field.above)
+      above_zero(path, value);
+    else
+      at_least(path, value, field.least);
+  };
+  for (const AdapterField& field : adapter_fields()) {
+    if (const auto* number = std::get_if<double AdapterModel::*>(&field.member))
+      check(field, a.**number);
+    if (const auto* whole = std::get_if<int AdapterModel::*>(&field.member))
+      check(field, a.**whole);
+    if (a.count == 0) return;  // the first; the others do not matter then
+  }
 }
 
 void check_tiers(const std::vector<SwitchTier>& tiers) {
@@ -58,9 +65,26 @@ void check_tiers(const std::vector<SwitchTier>& tiers) {
   }
 }
 
+// A world's row is taken for every size up to its own, so that a smaller one after it never is.
+void check_order(const std::vector<Tuned>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t before = 0; before < i; ++before) {
+      const Tuned &row = rows[i], &other = rows[before];
+      if (row.hosts != other.hosts || row.ranks != other.ranks ||
+          base::collective_named(row.collective) != base::collective_named(other.collective) ||
+          row.up_to_bytes > other.up_to_bytes)
+        continue;
+      base::fail(
+          heddleInvalidArgument,
+          "software.tuned[{}].up_to_bytes: {}, but row {} is of the same collective, hosts and "
+          "ranks and {}; sort them by size",
+          i, limit_text(row.up_to_bytes), before, limit_text(other.up_to_bytes));
+    }
+}
+
 void check_software(const SoftwareModel& software) {
   at_least("software.slots", software.slots, 1);
-  if (software.slot_bytes < 64 || software.slot_bytes > (std::size_t{1} << 30))
+  if (software.slot_bytes < kLeastMessageBytes || software.slot_bytes > (std::size_t{1} << 30))
     refuse("software.slot_bytes", static_cast<double>(software.slot_bytes),
            "allowed: 64 to 1073741824");
   at_least("software.start_us", software.start_time, 0);
@@ -81,12 +105,16 @@ void check_software(const SoftwareModel& software) {
       return fmt::format("software.tuned[{}].{}", i, member);
     };
     if (!base::collective_named(tuned.collective))
-      base::fail(heddleInvalidArgument, "{}: \"{}\" is not known; an example is all-reduce",
-                 field("collective"), tuned.collective);
+      base::fail(heddleInvalidArgument, "{}: \"{}\" is not known; allowed are {}",
+                 field("collective"), tuned.collective, base::known_collectives());
     at_least(field("hosts"), tuned.hosts, 1);
     at_least(field("ranks"), tuned.ranks, 1);
     check_channels(field("channels"), tuned.channels, kMostTunedChannels);
+    if (tuned.message_bytes != 0 && tuned.message_bytes < kLeastMessageBytes)
+      refuse(field("chunk_bytes"), static_cast<double>(tuned.message_bytes),
+             fmt::format("allowed: 0 (a slot), or {} and above", kLeastMessageBytes));
   }
+  check_order(software.tuned);
   for (std::size_t i = 0; i < software.choices.size(); ++i) {
     const Choice& choice = software.choices[i];
     check_channels(fmt::format("software.choices[{}].channels", i), choice.channels,

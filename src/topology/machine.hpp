@@ -80,6 +80,9 @@ struct Protocol {
   bool direct = true;          // false: never straight to a rank's memory, so without direct_time
 };
 
+// The room of the shortest chunk, a cache line: of a slot or a message there is no less.
+inline constexpr std::size_t kLeastMessageBytes = 64;
+
 // What the library can run (HEDDLE_CHANNELS), and what may be simulated of any software.
 inline constexpr int kMostTunedChannels = 16, kMostChosenChannels = 1024;
 
@@ -92,7 +95,7 @@ struct Choice {
 };
 
 // What was measured to be best on this machine for one collective in one world (heddle-tune). Those
-// of a world are sorted by size; the last has no limit.
+// of a world are sorted by size; beyond the last, nothing was measured.
 struct Tuned {
   std::string collective;  // "all-reduce"
   int hosts = 1;
@@ -100,7 +103,7 @@ struct Tuned {
   std::size_t up_to_bytes = kAnyBytes;  // of the larger buffer of a rank
   std::string algorithm;
   int channels = 1;
-  std::size_t chunk_bytes = 0;  // the most of one chunk; 0: a slot
+  std::size_t message_bytes = 0;  // "chunk_bytes": the most of one message; 0: a slot
 };
 
 struct SoftwareModel {

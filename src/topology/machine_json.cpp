@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/json_lines.hpp"
 #include "base/parse_json.hpp"
+#include "topology/adapter_fields.hpp"
 
 namespace heddle::topology {
 namespace {
@@ -79,6 +81,11 @@ class Reader {
     if (!json->is_string()) wrong(member, *json, "a text");
     value = json->get<std::string>();
   }
+  // One of the four above, by the type of the value.
+  void any(const char* member, double& value, double unit) { number(member, value, unit); }
+  void any(const char* member, int& value, double) { whole(member, value); }
+  void any(const char* member, std::size_t& value, double) { bytes(member, value); }
+  void any(const char* member, bool& value, double) { truth(member, value); }
   template <typename Read>
   void object(const char* member, Read read) {
     known_.insert(member);
@@ -145,19 +152,8 @@ class Reader {
 
 void read_adapters(Reader& json, AdapterModel& a) {
   json.need("count");
-  json.whole("count", a.count);
-  json.number("bandwidth_gb_per_s", a.bandwidth, kGiga);
-  json.number("latency_us", a.latency, kMicro);
-  json.number("message_us", a.message_time, kMicro);
-  json.number("post_us", a.post_time, kMicro);
-  json.number("stream_bandwidth_gb_per_s", a.stream_bandwidth, kGiga);
-  json.whole("send_engines", a.send_engines);
-  json.whole("receive_engines", a.receive_engines);
-  json.bytes("eager_bytes", a.eager_bytes);
-  json.number("rendezvous_us", a.rendezvous_time, kMicro);
-  json.truth("staged", a.staged);
-  json.whole("direct_from", a.direct_from);
-  json.number("direct_us", a.direct_time, kMicro);
+  for (const AdapterField& field : adapter_fields())
+    std::visit([&](auto member) { json.any(field.name, a.*member, field.unit); }, field.member);
 }
 
 void read_inner(Reader& json, File& file, InnerLink& inner) {
@@ -196,7 +192,7 @@ void read_software(Reader& json, SoftwareModel& software) {
     entry.bytes("up_to_bytes", tuned.up_to_bytes);
     entry.text("algorithm", tuned.algorithm);
     entry.whole("channels", tuned.channels);
-    entry.bytes("chunk_bytes", tuned.chunk_bytes);
+    entry.bytes("chunk_bytes", tuned.message_bytes);
   });
   json.list("choices", software.choices, [](Reader& entry, Choice& choice) {
     entry.bytes("up_to_bytes", choice.up_to_bytes);
@@ -247,20 +243,20 @@ std::string path_in(const std::string& message, const JsonLines& lines) {
   return field;
 }
 
+Json value_json(double value, double unit) { return value / unit; }
+template <typename Value>
+Json value_json(Value value, double) {
+  return value;
+}
+
 Json adapters_json(const AdapterModel& a) {
-  Json json = {{"count", a.count},
-               {"bandwidth_gb_per_s", a.bandwidth / kGiga},
-               {"latency_us", a.latency / kMicro},
-               {"message_us", a.message_time / kMicro},
-               {"post_us", a.post_time / kMicro},
-               {"stream_bandwidth_gb_per_s", a.stream_bandwidth / kGiga},
-               {"send_engines", a.send_engines},
-               {"receive_engines", a.receive_engines},
-               {"rendezvous_us", a.rendezvous_time / kMicro},
-               {"staged", a.staged},
-               {"direct_from", a.direct_from},
-               {"direct_us", a.direct_time / kMicro}};
-  if (a.eager_bytes != kAnyBytes) json["eager_bytes"] = a.eager_bytes;
+  Json json;
+  for (const AdapterField& field : adapter_fields()) {
+    const auto* bytes = std::get_if<std::size_t AdapterModel::*>(&field.member);
+    if (bytes != nullptr && a.**bytes == kAnyBytes) continue;
+    json[field.name] =
+        std::visit([&](auto member) { return value_json(a.*member, field.unit); }, field.member);
+  }
   return json;
 }
 
@@ -279,7 +275,7 @@ Json software_json(const SoftwareModel& software) {
                   {"algorithm", tuned.algorithm},
                   {"channels", tuned.channels}};
     if (tuned.up_to_bytes != kAnyBytes) entry["up_to_bytes"] = tuned.up_to_bytes;
-    if (tuned.chunk_bytes != 0) entry["chunk_bytes"] = tuned.chunk_bytes;
+    if (tuned.message_bytes != 0) entry["chunk_bytes"] = tuned.message_bytes;
     json["tuned"].push_back(std::move(entry));
   }
   json["protocols"] = Json::array();

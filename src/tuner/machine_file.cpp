@@ -1,17 +1,14 @@
 #include "tuner/machine_file.hpp"
 
 #include "base/error.hpp"
-#include "collectives/select.hpp"
+#include "collectives/names.hpp"
 #include "topology/machine_json.hpp"
 
 namespace heddle::tuner {
 namespace {
 
 void check_named(const char* list, std::size_t index, const std::string& name) {
-  if (collectives::algorithm_named(name) == nullptr)
-    base::fail(heddleInvalidArgument,
-               "software.{}[{}].algorithm: \"{}\" is not known; allowed are {}", list, index, name,
-               collectives::known_algorithms());
+  collectives::required_algorithm(name, fmt::format("software.{}[{}].algorithm", list, index));
 }
 
 }  // namespace

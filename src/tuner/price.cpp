@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collectives/extent.hpp"
 #include "collectives/rounds.hpp"
 
 namespace heddle::tuner {
@@ -68,13 +69,53 @@ bool same_host(const Shape& shape, int a, int b, const Machine& machine) {
   return machine.hosts <= 1;
 }
 
+// Which pipe each end of the lanes is, found once for all walks.
+class Links {
+ public:
+  explicit Links(const std::vector<Lane>& lanes) : of_rank_(lanes.size()) {
+    for (std::size_t rank = 0; rank < lanes.size(); ++rank)
+      for (const Move& move : lanes[rank]) {
+        for (const End& end : move.sources) add(rank, end, true);
+        for (const End& end : move.destinations) add(rank, end, false);
+      }
+  }
+
+  std::size_t pipes() const { return known_.size(); }
+  // By a rank's ends, sources before destinations, move after move; kNone for those of buffers.
+  const std::vector<std::uint32_t>& of(int rank) const {
+    return of_rank_[static_cast<std::size_t>(rank)];
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  void add(std::size_t rank, const End& end, bool reads) {
+    std::uint32_t pipe = kNone;
+    if (end.where == End::Where::peer) {
+      const auto peer = static_cast<std::uint64_t>(end.index), own = std::uint64_t{rank};
+      const std::uint64_t key = reads ? peer << 32 | own : own << 32 | peer;
+      pipe = known_.try_emplace(key, static_cast<std::uint32_t>(known_.size())).first->second;
+    }
+    of_rank_[rank].push_back(pipe);
+  }
+
+  std::vector<std::vector<std::uint32_t>> of_rank_;
+  std::unordered_map<std::uint64_t, std::uint32_t> known_;  // by the ranks it is from and to
+};
+
 // Runs the lanes with every rank's clock: a move begins when the rank is free, its messages are
 // there and slots are free. Links are never crowded here; that is in the loads.
 class Walk {
  public:
-  Walk(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine,
-       const Costs& costs)
-      : lanes_(lanes), shape_(shape), machine_(machine), costs_(costs), ranks_(lanes.size()) {}
+  Walk(const std::vector<Lane>& lanes, const Links& links, const Shape& shape,
+       const Machine& machine, const Costs& costs)
+      : lanes_(lanes),
+        links_(links),
+        shape_(shape),
+        machine_(machine),
+        costs_(costs),
+        ranks_(lanes.size()),
+        pipes_(links.pipes()) {}
 
   double run() {
     std::vector<int> runnable;
@@ -89,6 +130,9 @@ class Walk {
     return last;
   }
 
+  // How often it looked whether an end is ready.
+  std::size_t looks() const { return looks_; }
+
  private:
   struct Pipe {
     std::vector<double> arrived;     // of each whole message
@@ -100,10 +144,14 @@ class Walk {
   struct Rank {
     double clock = 0;
     std::size_t move = 0;
+    std::size_t first_end = 0;  // of the move, among the rank's
+    std::size_t ready = 0;      // of the move's ends, how many are known to be
+    double start = 0;           // of the move, by those
   };
 
-  Pipe& pipe(int from, int to) {
-    return pipes_[static_cast<std::int64_t>(from) * shape_.ranks + to];
+  // An end of the rank's move.
+  Pipe& pipe(int rank, const Rank& at, std::size_t end) {
+    return pipes_[links_.of(rank)[at.first_end + end]];
   }
 
   static void wake(Pipe& pipe, std::vector<int>& runnable) {
@@ -119,23 +167,36 @@ class Walk {
       if (!try_move(rank, lane[at.move], at, runnable)) return;
   }
 
+  // An end that was ready stays so, and is not looked at again when the rank is woken for the next:
+  // a move of many sources wakes for each of them.
   bool try_move(int rank, const Move& move, Rank& at, std::vector<int>& runnable) {
+    const std::size_t sources = move.sources.size();
+    for (; at.ready < sources + move.destinations.size(); ++at.ready) {
+      const bool reads = at.ready < sources;
+      const End& end = reads ? move.sources[at.ready] : move.destinations[at.ready - sources];
+      if (end.where != End::Where::peer) continue;
+      ++looks_;
+      Pipe& between = pipe(rank, at, at.ready);
+      if (!(reads ? may_read(between, rank, at) : may_write(between, rank, at))) return false;
+    }
+    finish(rank, move, std::max(at.clock, at.start), at, runnable);
+    at.first_end += at.ready;
+    at.ready = 0;
+    at.start = 0;
+    return true;
+  }
+
+  static bool may_read(Pipe& from, int rank, Rank& at) {
+    if (from.read >= from.sent) return from.waiting = rank, false;
+    at.start = std::max(at.start, from.arrived[from.read]);
+    return true;
+  }
+
+  bool may_write(Pipe& to, int rank, Rank& at) const {
     const auto slots = static_cast<std::size_t>(std::max(machine_.software.slots, 2));
-    double start = at.clock;
-    for (const End& end : move.sources) {
-      if (end.where != End::Where::peer) continue;
-      Pipe& from = pipe(end.index, rank);
-      if (from.read >= from.sent) return from.waiting = rank, false;
-      start = std::max(start, from.arrived[from.read]);
-    }
-    for (const End& end : move.destinations) {
-      if (end.where != End::Where::peer) continue;
-      Pipe& to = pipe(rank, end.index);
-      if (to.open || to.sent < slots) continue;
-      if (to.released.size() + slots <= to.sent) return to.waiting = rank, false;
-      start = std::max(start, to.released[to.sent - slots]);
-    }
-    finish(rank, move, start, at, runnable);
+    if (to.open || to.sent < slots) return true;
+    if (to.released.size() + slots <= to.sent) return to.waiting = rank, false;
+    at.start = std::max(at.start, to.released[to.sent - slots]);
     return true;
   }
 
@@ -148,16 +209,19 @@ class Walk {
         end_time += same_host(shape_, rank, end.index, machine_) ? costs_.inner_message
                                                                  : costs_.outer_message;
     at.clock = end_time;
+    std::size_t next = 0;
     for (const End& end : move.sources) {
+      const std::size_t number = next++;
       if (end.where != End::Where::peer || end.more) continue;
-      Pipe& from = pipe(end.index, rank);
+      Pipe& from = pipe(rank, at, number);
       ++from.read;
       from.released.push_back(end_time);
       wake(from, runnable);
     }
     for (const End& end : move.destinations) {
+      const std::size_t number = next++;
       if (end.where != End::Where::peer) continue;
-      Pipe& to = pipe(rank, end.index);
+      Pipe& to = pipe(rank, at, number);
       to.open = end.more;
       if (end.more) continue;
       ++to.sent;
@@ -169,11 +233,13 @@ class Walk {
   }
 
   const std::vector<Lane>& lanes_;
+  const Links& links_;
   const Shape& shape_;
   const Machine& machine_;
   const Costs& costs_;
   std::vector<Rank> ranks_;
-  std::unordered_map<std::int64_t, Pipe> pipes_;
+  std::size_t looks_ = 0;
+  std::vector<Pipe> pipes_;
 };
 
 std::vector<Load> loads_of(const std::vector<Lane>& lanes, const Shape& shape,
@@ -256,13 +322,11 @@ double most_on_a_pipe(const std::vector<Lane>& lanes, const Shape& shape, const 
   return most;
 }
 
-// What the path has more when messages between hosts ask first.
-double asking(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine,
-              const AdapterModel& network, double path) {
-  if (network.rendezvous_time <= 0 || network.eager_bytes == topology::kAnyBytes) return 0;
+// The path when messages between hosts ask first.
+Costs asking_costs(const Machine& machine, const AdapterModel& network) {
   Costs costs = fixed_costs(machine, network);
   costs.outer_way += network.rendezvous_time;
-  return Walk(lanes, shape, machine, costs).run() - path;
+  return costs;
 }
 
 double chunks_per_message(const std::vector<Load>& loads) {
@@ -277,15 +341,21 @@ double chunks_per_message(const std::vector<Load>& loads) {
 RoundPrice walk_lanes(const std::vector<Lane>& lanes, const Shape& shape, const Machine& machine,
                       const AdapterModel& network) {
   RoundPrice round;
-  const Costs fixed = fixed_costs(machine, network);
-  const Costs byte = byte_costs(machine, network);
-  round.path = {Walk(lanes, shape, machine, fixed).run(), Walk(lanes, shape, machine, byte).run()};
+  const Links links(lanes);
+  const auto path = [&](const Costs& costs) {
+    Walk walk(lanes, links, shape, machine, costs);
+    const double seconds = walk.run();
+    round.looks += walk.looks();
+    return seconds;
+  };
+  round.path = {path(fixed_costs(machine, network)), path(byte_costs(machine, network))};
   const std::vector<Load> loads = loads_of(lanes, shape, machine);
   set_loads(round, loads, shape, machine, network);
   if (network.stream_bandwidth > 0)
     round.stream.per_byte =
         most_on_a_pipe(lanes, shape, machine) * inverse(network.stream_bandwidth);
-  round.asking = asking(lanes, shape, machine, network, round.path.fixed);
+  if (network.rendezvous_time > 0 && network.eager_bytes != topology::kAnyBytes)
+    round.asking = path(asking_costs(machine, network)) - round.path.fixed;
   round.chunks_per_message = chunks_per_message(loads);
   round.eager_bytes = network.eager_bytes;
   return round;
@@ -310,6 +380,7 @@ RoundPrice walk_all(const collectives::Algorithm& algorithm, Shape shape, const 
   round.host_of_one = one.host.fixed;
   round.adapters_of_one = one.adapters.fixed;
   round.asking_of_one = one.asking;
+  round.looks += one.looks;
   return round;
 }
 
@@ -323,14 +394,15 @@ Line beyond(const Line& half, const Line& whole, double steps) {
 
 RoundPrice price_round(const collectives::Algorithm& algorithm, const Shape& shape,
                        const Machine& machine, const AdapterModel& network) {
-  constexpr std::size_t kMostMoves = 2'000'000;
+  // A walk keeps a pipe of some hundred bytes for every pair of ranks that one-shot joins, and the
+  // first operation of a size waits for the walks of all candidates.
+  constexpr double kMostEnds = 5e5;
   Shape one = shape;
   one.channels = 1;
-  const std::size_t moves =
-      algorithm.lane(one, 0, 0).size() * static_cast<std::size_t>(shape.ranks);
   const int unit = std::max(shape.ranks_per_host, 1);
   const int half_units = std::max(2, 128 / unit);
-  if (moves <= kMostMoves || shape.ranks <= 2 * half_units * unit)
+  if (shape.ranks <= 2 * half_units * unit ||
+      collectives::extent_of(algorithm, one).ends <= kMostEnds)
     return walk_all(algorithm, shape, machine, network);
   Shape smaller = one;
   smaller.root = 0;
@@ -341,6 +413,7 @@ RoundPrice price_round(const collectives::Algorithm& algorithm, const Shape& sha
   const double steps = static_cast<double>(shape.ranks - smaller.ranks) /
                        static_cast<double>(smaller.ranks - half_units * unit);
   RoundPrice round = whole;  // pieces and parts may grow with the ranks, and are set below
+  round.looks += half.looks;
   const auto go_on = [&](auto member) {
     round.*member = beyond(half.*member, whole.*member, steps);
   };
@@ -359,9 +432,8 @@ RoundPrice price_round(const collectives::Algorithm& algorithm, const Shape& sha
 double price(const RoundPrice& round, const Cut& cut, const Machine& machine) {
   const std::size_t pieces =
       static_cast<std::size_t>(round.pieces) * static_cast<std::size_t>(cut.channels);
-  const std::size_t chunk_limit =
-      std::max(cut.chunk_bytes / static_cast<std::size_t>(round.parts), collectives::kPieceAlign);
-  const auto rounds = collectives::cut_into_rounds(cut.block_bytes, 1, pieces, chunk_limit);
+  const auto rounds = collectives::cut_into_rounds(
+      cut.block_bytes, 1, pieces, collectives::chunk_limit(cut.message_bytes, round.parts));
   if (rounds.rounds == 0) return machine.software.start_time;
   // A short message has nothing in most pieces, the last ones, and their moves are skipped.
   const std::size_t filled = std::min(pieces, cut.block_bytes / collectives::kPieceAlign + 1);

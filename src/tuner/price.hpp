@@ -32,10 +32,11 @@ struct RoundPrice {
   std::size_t eager_bytes = topology::kAnyBytes;  // the largest message that does not ask
   int pieces = 1;
   int parts = 1;
+  std::size_t looks = 0;  // at ends, by all walks: what the price took to make
 };
 
-// Walks the lanes of all ranks. Where they have more than some millions of moves, walks those of
-// fewer hosts and goes on in a straight line: what has so many moves grows with the ranks. The
+// Walks the lanes of all ranks. Where they have more than half a million ends at pipes, walks those
+// of fewer hosts and goes on in a straight line: what has so many ends grows with the ranks. The
 // shape's channels are ignored. Requires can_do(algorithm, shape); `network` is
 // topology::network_of(machine, ...).
 RoundPrice price_round(const collectives::Algorithm& algorithm, const collectives::Shape& shape,
@@ -44,7 +45,7 @@ RoundPrice price_round(const collectives::Algorithm& algorithm, const collective
 struct Cut {
   std::size_t block_bytes;  // of one block of the collective
   int channels;
-  std::size_t chunk_bytes;  // the most that one chunk may have
+  std::size_t message_bytes;  // the most that one message may have
 };
 
 // Seconds of the whole operation: the first round's path, then each further round at the pace of

@@ -15,8 +15,8 @@ namespace heddle::tuner {
 namespace {
 
 constexpr std::array kChannels = {1, 2, 4, 8};
-// Shares of a slot that a chunk may have: smaller ones start a pipeline sooner.
-constexpr std::array<std::size_t, 3> kChunkShares = {1, 4, 16};
+// Shares of a slot that a message may have: smaller ones start a pipeline sooner.
+constexpr std::array<std::size_t, 3> kSlotShares = {1, 4, 16};
 
 bool has_network(const topology::Machine& machine) {
   return machine.adapters.count > 0 || machine.host_network.count > 0;
@@ -27,18 +27,10 @@ topology::AdapterModel network_between(const topology::Machine& machine, int hos
   return topology::network_of(machine, -1);
 }
 
-bool usable(const collectives::Algorithm& algorithm, const Request& request) {
-  const collectives::Shape shape = request.selection.shape();
-  if (!collectives::can_do(algorithm, shape)) return false;
-  if (request.selection.uneven && !algorithm.uneven) return false;
-  const auto parts = static_cast<std::size_t>(algorithm.parts(shape));
-  return request.slot_bytes / parts >= collectives::kPieceAlign;
-}
-
 Pick by_table(const Request& request, const std::string& but) {
   const collectives::Selection selection = collectives::choose(request.selection);
-  return {selection.algorithm, selection.channels, request.slot_bytes, selection.why + but,
-          selection.force_refused};
+  return {selection.algorithm, selection.channels, request.selection.slot_bytes,
+          selection.why + but, selection.force_refused};
 }
 
 }  // namespace
@@ -77,15 +69,14 @@ std::vector<Priced> Tuner::prices(const Request& request) {
   std::vector<Priced> priced;
   for (const collectives::Algorithm& algorithm : collectives::algorithms()) {
     if (forced.algorithm != nullptr && &algorithm != forced.algorithm) continue;
-    if (!usable(algorithm, request)) continue;
+    if (!usable(algorithm, request.selection)) continue;
     const RoundPrice& round = round_of(algorithm, request);
     for (const int channels : channels_tried)
-      for (const std::size_t share : kChunkShares) {
-        const std::size_t chunk =
-            std::max(request.slot_bytes / share,
-                     static_cast<std::size_t>(round.parts) * collectives::kPieceAlign);
-        priced.push_back({&algorithm, channels, chunk,
-                          price(round, {request.block_bytes, channels, chunk}, *machine_)});
+      for (const std::size_t share : kSlotShares) {
+        const std::size_t message =
+            std::max(request.selection.slot_bytes / share, collectives::least_message(round.parts));
+        priced.push_back({&algorithm, channels, message,
+                          price(round, {request.block_bytes, channels, message}, *machine_)});
       }
   }
   // Equal prices: the earlier algorithm, fewer channels, larger chunks.
@@ -104,22 +95,24 @@ Pick Tuner::pick(const Request& request) {
   const topology::Tuned* tuned = measured(request);
   const auto* best = tuned == nullptr ? nullptr : collectives::algorithm_named(tuned->algorithm);
   if (best != nullptr && (forced.algorithm == nullptr || forced.algorithm == best)) {
-    const std::size_t chunk = tuned->chunk_bytes == 0
-                                  ? request.slot_bytes
-                                  : std::min(tuned->chunk_bytes, request.slot_bytes);
-    if (usable(*best, request))
-      return {best, asked.forced_channels > 0 ? asked.forced_channels : tuned->channels, chunk,
+    const std::size_t message = tuned->message_bytes == 0
+                                    ? asked.slot_bytes
+                                    : std::min(tuned->message_bytes, asked.slot_bytes);
+    if (usable(*best, asked) && collectives::parts_fit(message, best->parts(asked.shape())))
+      return {best, asked.forced_channels > 0 ? asked.forced_channels : tuned->channels, message,
               fmt::format("{}measured best on {}{}", first, machine_->name, last),
               forced.refused()};
-    last += fmt::format("; {} was measured best, but cannot run on these hosts or in these slots",
-                        best->name);
+    last += fmt::format(
+        "; {} was measured best, but cannot run on these hosts or in messages of {} "
+        "bytes",
+        best->name, message);
   }
   if (request.hosts > 1 && !has_network(*machine_))
     return by_table(request, fmt::format("; {} has nothing between hosts", machine_->name));
   const std::vector<Priced> priced = prices(request);
   if (priced.empty()) return by_table(request, "");
   const Priced& cheapest = priced.front();
-  return {cheapest.algorithm, cheapest.channels, cheapest.chunk_bytes,
+  return {cheapest.algorithm, cheapest.channels, cheapest.message_bytes,
           fmt::format("{}the model of {} says {:.1f} us{}", first, machine_->name,
                       cheapest.seconds * 1e6, last),
           forced.refused()};

@@ -15,17 +15,16 @@
 namespace heddle::tuner {
 
 struct Request {
-  collectives::SelectionRequest selection;
-  std::size_t block_bytes;  // of one block of the collective
-  int hosts;                // 1 where all ranks share memory
-  std::size_t slot_bytes;
+  collectives::SelectionRequest selection;  // its slot_bytes must be known
+  std::size_t block_bytes;                  // of one block of the collective
+  int hosts;                                // 1 where all ranks share memory
 };
 
 struct Pick {
   const collectives::Algorithm* algorithm;
   int channels;
-  std::size_t chunk_bytes;  // the most of one chunk with its message; up to the slot's
-  std::string why;          // for the log
+  std::size_t message_bytes;  // the most of one message, which its chunks share; up to a slot
+  std::string why;            // for the log
   bool force_refused = false;
 };
 
@@ -33,7 +32,7 @@ struct Pick {
 struct Priced {
   const collectives::Algorithm* algorithm;
   int channels;
-  std::size_t chunk_bytes;
+  std::size_t message_bytes;
   double seconds;
 };
 

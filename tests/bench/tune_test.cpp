@@ -4,6 +4,7 @@
 #include <string>
 
 #include "catch.hpp"
+#include "collectives/rounds.hpp"
 #include "topology/machine_json.hpp"
 #include "tune/comparison.hpp"
 #include "tune/options.hpp"
@@ -168,7 +169,7 @@ TEST_CASE("every algorithm that can do a collective is a candidate, on several c
   CHECK(in_smaller_chunks(kStar, world_of(4), small, 256 * 1024).empty());
   const auto smaller = in_smaller_chunks(kStar, world_of(4), large, 256 * 1024);
   REQUIRE(smaller.size() == 2);
-  CHECK(smaller[0].chunk_bytes == 64 * 1024);
+  CHECK(smaller[0].message_bytes == 64 * 1024);
 }
 
 TEST_CASE("algorithms with the same lanes are one candidate, under the name of the first") {
@@ -194,6 +195,14 @@ TEST_CASE("a candidate's file makes the library's tuner pick it, and parses") {
     const auto pick = tuner.pick(request_of(world, {kAllReduce, bytes}, 256 * 1024));
     CHECK(candidate_of(pick, world, kAllReduce, 256 * 1024) == candidate);
   }
+}
+
+TEST_CASE("the table is asked with the slots too: what has no room in them is not picked") {
+  tuner::Tuner table(std::nullopt);
+  const World world = world_of(256);
+  const auto pick = table.pick(request_of(world, {base::Collective::all_to_all, 1024}, 4096));
+  CHECK(collectives::parts_fit(
+      4096, pick.algorithm->parts({base::Collective::all_to_all, 256, 1, 0, 256})));
 }
 
 TEST_CASE("a command line that is none says what is allowed") {

@@ -65,6 +65,12 @@ TEST_CASE("missing contribution: a piece of the output is never written") {
   check_fault(schedule, FaultKind::missing_contribution, 2, -1);
 }
 
+TEST_CASE("missing contribution: more pieces than anybody writes, told before memory is taken") {
+  Schedule schedule = table(kAllGather, 1 << 20, std::vector<Lane>(64));
+  check_fault(schedule, FaultKind::missing_contribution, 0, -1);
+  CHECK(slots_needed(schedule) == 0);
+}
+
 TEST_CASE("missing contribution: a link of a chain of sums is passed on without adding") {
   Schedule schedule = made_by("ring", kReduceScatter, 5);
   schedule.lanes[3][0][2].sources = {peer(2)};

@@ -162,6 +162,21 @@ TEST_CASE("what is forced is taken") {
   CHECK(choose({kAllReduce, 1000, 4, Reach::local, "auto"}).algorithm == by_table.algorithm);
 }
 
+TEST_CASE("usable is what can do the call and has room for its chunks in a slot") {
+  const Algorithm& bruck = *algorithm_named("bruck");
+  SelectionRequest request{base::Collective::all_to_all, 8, 256, Reach::fabric};
+  CHECK(usable(bruck, request));  // slots of a size that is not known hold anything
+  request.slot_bytes = 128 * 64;
+  CHECK(usable(bruck, request));  // up to 128 of the 256 blocks in a message
+  --request.slot_bytes;
+  CHECK_FALSE(usable(bruck, request));
+  request.slot_bytes = 0;
+  request.uneven = true;
+  CHECK(usable(bruck, request) == bruck.uneven);
+  request.collective = kAllReduce;
+  CHECK_FALSE(usable(bruck, request));
+}
+
 TEST_CASE("a forced algorithm without the collective gives way to the table and says so") {
   const Selection selection = choose({kAllGather, 1000, 4, Reach::fabric, "tree"});
   CHECK(selection.force_refused);

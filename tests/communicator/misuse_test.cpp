@@ -88,8 +88,18 @@ TEST_CASE("counts of a reduce-scatter-v that differ between ranks are an error o
 
 TEST_CASE("a receive of another size than its send is an error that names both ranks") {
   const std::string how = carrier();
-  const auto [sent, received] = GENERATE(table<std::size_t, std::size_t>(
-      {{1, 2}, {100, 99}, {3'000, 4'000}, {50'000, 40'000}, {1, 100'000}, {100'000, 6}}));
+  const auto [sent, received] = GENERATE(table<std::size_t, std::size_t>({{1, 2},
+                                                                          {100, 99},
+                                                                          {3'000, 4'000},
+                                                                          {50'000, 40'000},
+                                                                          {1, 100'000},
+                                                                          {100'000, 6},
+                                                                          {0, 4},
+                                                                          {4, 0},
+                                                                          {0, 6},
+                                                                          {6, 0},
+                                                                          {0, 100'000},
+                                                                          {100'000, 0}}));
   INFO(how << ", " << sent << " sent, " << received << " to receive");
   const auto ends = ends_within(
       12, 3,
@@ -100,6 +110,24 @@ TEST_CASE("a receive of another size than its send is an error that names both r
         communicator.barrier();
       },
       how + " HEDDLE_TIMEOUT=5");
+  for (const Ended& end : ends) check_named(end, heddleRemoteError, 0, 1);
+}
+
+TEST_CASE("a send of nothing is never met by the receive of the next") {
+  const auto ends = ends_within(
+      12, 2,
+      [&](Communicator& communicator, int rank) {
+        int first = 1, second = 2;
+        if (rank == 0) {
+          communicator.send(&first, 1, heddleInt32, 1);
+          communicator.send(&second, 1, heddleInt32, 1);
+        } else {
+          communicator.receive(&first, 0, heddleInt32, 0);
+          communicator.receive(&second, 1, heddleInt32, 0);
+        }
+        communicator.barrier();
+      },
+      carrier() + " HEDDLE_TIMEOUT=5");
   for (const Ended& end : ends) check_named(end, heddleRemoteError, 0, 1);
 }
 

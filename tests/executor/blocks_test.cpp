@@ -130,7 +130,30 @@ TEST_CASE("what a longer transfer begins with is never taken for a shorter one")
   transfers.start();
   transfers.world().execution(0).advance();
   REQUIRE_THROWS_WITH(transfers.world().execution(1).advance(),
-                      Catch::Contains("blocks of 9000 bytes there, shorter ones here"));
+                      Catch::Contains("blocks of 9000 bytes there, others here"));
+}
+
+TEST_CASE("a transfer of nothing meets only one of nothing") {
+  for (const auto& [sent, expected] : {std::pair(0, 4), std::pair(4, 0), std::pair(0, 24),
+                                       std::pair(24, 0), std::pair(0, 9000), std::pair(9000, 0)}) {
+    CAPTURE(sent, expected);
+    Transfers transfers({static_cast<std::size_t>(sent), 4});
+    transfers.blocks()[1].outputs[0].count = static_cast<std::size_t>(expected);
+    transfers.start();
+    transfers.world().execution(0).advance();
+    REQUIRE_THROWS(transfers.world().execution(1).advance());
+  }
+}
+
+TEST_CASE("a receive of nothing waits for its send, and says so") {
+  Transfers transfers({0, 0});
+  transfers.start();
+  Execution& receiver = transfers.world().execution(1);
+  REQUIRE(receiver.advance() == State::blocked);
+  REQUIRE_THAT(receiver.waiting_for(), Catch::Contains("the length of data from rank 0") &&
+                                           Catch::Contains("round 1 of 1, move 1"));
+  REQUIRE(stepped(1)(transfers.world()) == "");
+  REQUIRE(transfers.world().messages() == 2);
 }
 
 TEST_CASE("equal blocks of other lengths on another rank are an error that says both") {

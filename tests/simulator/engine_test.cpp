@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "simulator/compact_lanes.hpp"
 #include "simulator/engine.hpp"
 #include "timed_machine.hpp"
 
@@ -141,6 +142,16 @@ TEST_CASE("a message above the eager size asks first") {
   const std::map<int, Lane> lanes{{0, sends(2)}, {2, receives(0)}};
   CHECK(microseconds(run(machine, lanes, kThousand)) == Approx(11));
   CHECK(microseconds(run(machine, lanes, kThousand + 1)) == Approx(11.001 + 5));
+}
+
+TEST_CASE("a message that is striped asks by its own length, not by its stripes'") {
+  auto machine = plain_machine();
+  machine.adapters.count = 4;
+  machine.adapters.eager_bytes = kThousand;
+  machine.adapters.rendezvous_time = 5e-6;
+  const std::map<int, Lane> lanes{{0, sends(2)}, {2, receives(0)}};
+  CHECK(microseconds(run(machine, lanes, kThousand)) == Approx(10.25));
+  CHECK(microseconds(run(machine, lanes, 2 * kThousand)) == Approx(10.5 + 5));
 }
 
 TEST_CASE("a protocol has more bytes on the wire and its own times") {
@@ -287,6 +298,24 @@ TEST_CASE("a trace has every move and both ends of every stripe") {
   CHECK(trace.rails[0].end - trace.rails[0].begin == from_seconds(1e-6));
   CHECK_FALSE(trace.rails[1].send);
   CHECK(trace.rails[1].host == 1);
+}
+
+TEST_CASE("a move may have more peers than 16 bits count") {
+  constexpr int kRanks = 70'000;
+  const auto lanes = compact(
+      [](int rank, int) {
+        Lane lane{{0, {input(0)}, {output(0)}}};
+        if (rank > 0) lane.front().destinations = {peer(0)};
+        for (int other = 1; rank == 0 && other < kRanks; ++other)
+          lane.front().sources.push_back(peer(other));
+        return lane;
+      },
+      kRanks, 1);
+  CHECK(lanes.moves.front().peer_sources == kRanks - 1);
+  CHECK(lanes.moves.front().local_sources == 1);
+  CHECK(lanes.moves.front().local_destinations == 1);
+  CHECK(lanes.moves.back().peer_destinations == 1);
+  CHECK(lanes.pipes.size() == kRanks - 1);
 }
 
 }  // namespace

@@ -96,6 +96,18 @@ TEST_CASE("wrong machine files are refused by line and field") {
        R"({"tuned": [{"collective": "all-reduce", "hosts": 1, "ranks": 2, "algorithm": "ring",
            "channels": 17}]})",
        "two.json:9: software.tuned[0].channels: 17 is not allowed; allowed: 1 to 16"},
+      {"software",
+       R"({"tuned": [{"collective": "all-reduce", "hosts": 1, "ranks": 2, "algorithm": "ring",
+           "chunk_bytes": 1}]})",
+       "two.json:9: software.tuned[0].chunk_bytes: 1 is not allowed; allowed: 0 (a slot), or 64 "
+       "and above"},
+      {"software",
+       R"({"tuned": [{"collective": "all-reduce", "hosts": 1, "ranks": 2, "algorithm": "ring"},
+           {"collective": "all_reduce", "hosts": 1, "ranks": 3, "algorithm": "ring"},
+           {"collective": "all_reduce", "hosts": 1, "ranks": 2, "algorithm": "ring",
+            "up_to_bytes": 8}]})",
+       "two.json:11: software.tuned[2].up_to_bytes: goes up to 8, but row 0 is of the same "
+       "collective, hosts and ranks and has no limit; sort them by size"},
       {"software", R"({"slots": 0})", "two.json:8: software.slots: 0 is not allowed"},
       {"software", R"({"protocols": [{"name": "LL", "wire_efficiency": 1.5}]})",
        "two.json:8: software.protocols[0].wire_efficiency: 1.5 is not allowed"},

@@ -62,12 +62,29 @@ TEST_CASE("the software of a machine chooses, or heddle's table, or who asks") {
   const auto all_reduce = base::Collective::all_reduce;
   CHECK(choose(machine, {all_reduce, 8, 16}).protocol.name == "LL");
   CHECK(choose(machine, {all_reduce, 1 << 28, 16}).shape.channels == 16);
-  CHECK(choose(machine, {all_reduce, 8, 16, "tree", 3}).algorithm->name == "tree");
-  CHECK(choose(machine, {all_reduce, 8, 16, "tree", 3}).shape.channels == 3);
-  CHECK_THROWS_AS(choose(machine, {all_reduce, 8, 16, "rnig"}), base::Error);
-  CHECK_THROWS_AS(choose(machine, {base::Collective::all_to_all, 8, 16, "tree"}), base::Error);
+  CHECK(choose(machine, {all_reduce, 8, 16, -1, "tree", 3}).algorithm->name == "tree");
+  CHECK(choose(machine, {all_reduce, 8, 16, -1, "tree", 3}).shape.channels == 3);
+  CHECK_THROWS_AS(choose(machine, {all_reduce, 8, 16, -1, "rnig"}), base::Error);
+  CHECK_THROWS_AS(choose(machine, {base::Collective::all_to_all, 8, 16, -1, "tree"}), base::Error);
   machine.software.choices.clear();
   CHECK(choose(machine, {all_reduce, 8, 2}).algorithm->name == "one-shot");
+}
+
+TEST_CASE("heddle's table counts the adapters that the job is given") {
+  auto machine = topology::load_machine("p4d.24xlarge");
+  machine.software.choices.clear();
+  machine.ranks_per_host = 1;
+  const auto why = [&](int adapters) {
+    return choose(machine, {.collective = base::Collective::all_reduce,
+                            .bytes = 1 << 20,
+                            .ranks = 2,
+                            .adapters = adapters})
+        .why;
+  };
+  CHECK_THAT(why(-1), Catch::Contains("several rails"));
+  CHECK_THAT(why(4), Catch::Contains("several rails"));
+  CHECK_THAT(why(1), !Catch::Contains("several rails"));
+  CHECK_THAT(why(0), !Catch::Contains("several rails"));
 }
 
 TEST_CASE("more of what a machine has is never slower") {

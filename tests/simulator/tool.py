@@ -166,6 +166,16 @@ def scaling():
     expect("marked simulated", "SIMULATED" in result.stdout)
 
 
+def crowded(folder):
+    """More chunks in a message than its slot has room for."""
+    loom = folder / "crowded.json"
+    loom.write_text(MACHINE.replace('"ranks_per_host": 2', '"ranks_per_host": 16384').replace(
+        '"choices": [{"algorithm": "ring"}]', '"slot_bytes": 262144'))
+    result = run("all-gather", "--machine", str(loom), "--scaling", "--algorithm", "pat")
+    expect(f"16,384 ranks are too many for pat: {result.stderr}",
+           result.returncode == 0 and "too many" in result.stdout)
+
+
 def wrong(folder):
     broken = folder / "broken.json"
     broken.write_text('{"name": "x",\n "ranks_per_host": 1,\n "rank": {},\n "inner": 5}\n')
@@ -193,6 +203,7 @@ def wrong(folder):
         (*machine, "--scaling", "--json"): "excludes",
         (*machine, "--hosts", "1000000"): "allowed are up to 131072",
         (*machine, "--hosts", "10000", "--algorithm", "ring"): "allowed are up to 2e+08",
+        (*machine, "--hosts", "2048", "--algorithm", "one-shot"): "pipes; allowed are up to 3e+07",
     }
     for arguments, told in cases.items():
         result = run(*arguments)
@@ -211,6 +222,7 @@ with tempfile.TemporaryDirectory() as name:
     measured_machine()
     other_collectives()
     scaling()
+    crowded(pathlib.Path(name))
     wrong(pathlib.Path(name))
 for failure in failures:
     print(f"failed: {failure}")

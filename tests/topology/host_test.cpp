@@ -4,6 +4,8 @@
 
 #include <array>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/fd.hpp"
 #include "catch.hpp"
@@ -80,4 +82,18 @@ TEST_CASE("HEDDLE_HOSTID replaces the identity and keeps the name") {
   CHECK(this_host(a).name == this_host({}).name);
   b.host_id = this_host({}).id;
   CHECK(this_host(b).id != this_host({}).id);  // a found id cannot be chosen by accident
+}
+
+TEST_CASE("equally many ranks on each host, one host's after another's") {
+  using Hosts = std::vector<std::string>;
+  const auto of = [](const Hosts& hosts) { return topology::even_ranks_per_host(hosts); };
+  CHECK(of({"a"}) == 1);
+  CHECK(of({"a", "a", "a"}) == 3);
+  CHECK(of({"a", "b", "c"}) == 1);
+  CHECK(of({"a", "a", "b", "b"}) == 2);
+  CHECK(of({"a", "a", "b"}) == 0);
+  CHECK(of({"a", "a", "b", "c"}) == 0);
+  CHECK(of({"a", "b", "a", "b"}) == 0);
+  CHECK(of({"a", "b", "b", "a"}) == 0);
+  CHECK(of({"a", "a", "b", "b", "a", "a"}) == 0);
 }

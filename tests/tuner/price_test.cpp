@@ -136,5 +136,28 @@ TEST_CASE("a price for many ranks goes on in a straight line from fewer") {
   CHECK(close(seconds("ring", shape, machine, 1 << 30), expected, 0.1));
 }
 
+// Whoever takes an operation's first call waits for it.
+TEST_CASE("a walk looks at each end a few times, and not at all ends of many") {
+  const auto& one_shot = *collectives::algorithm_named("one-shot");
+  // Each rank waits for all the others, one after the other.
+  const auto looks = [&](int ranks) {
+    const topology::Machine machine = plain_machine(ranks / 8, 8);
+    const Shape shape{kAllReduce, ranks, 1, 0, 8};
+    return static_cast<double>(price_round(one_shot, shape, machine, machine.adapters).looks);
+  };
+  constexpr int kWalked = 480;  // 460,800 ends
+  CHECK(looks(kWalked) < 10 * (2.0 * kWalked * kWalked));
+  CHECK(looks(4096) < 10 * 500'000.0);
+}
+
+TEST_CASE("a price of one-shot goes on in a straight line too") {
+  topology::Machine machine = plain_machine(1, 1);
+  machine.hosts = 4096;
+  machine.adapters.message_time = 1e-6;
+  machine.adapters.bandwidth = 1e15;
+  const Shape shape{kAllReduce, 4096, 1, 0, 1};
+  CHECK(close(seconds("one-shot", shape, machine, 8), 4095e-6, 0.05));
+}
+
 }  // namespace
 }  // namespace heddle::tuner

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "catch.hpp"
+#include "collectives/rounds.hpp"
 #include "priced_machine.hpp"
 
 namespace heddle::tuner {
@@ -22,7 +23,7 @@ Request request(int ranks, int hosts, std::size_t bytes) {
   asked.selection.ranks_per_host = ranks / hosts;
   asked.block_bytes = bytes;
   asked.hosts = hosts;
-  asked.slot_bytes = 256 * 1024;
+  asked.selection.slot_bytes = 256 * 1024;
   return asked;
 }
 
@@ -33,7 +34,7 @@ TEST_CASE("without a machine the table decides") {
   const Pick pick = tuner.pick(asked);
   CHECK(pick.algorithm == selection.algorithm);
   CHECK(pick.channels == selection.channels);
-  CHECK(pick.chunk_bytes == asked.slot_bytes);
+  CHECK(pick.message_bytes == asked.selection.slot_bytes);
   CHECK(pick.why == selection.why);
 }
 
@@ -58,12 +59,12 @@ TEST_CASE("what was measured in such a world wins over prices, in no other world
   const Pick small = tuner.pick(request(16, 2, 1024));
   CHECK(small.algorithm->name == "ring");
   CHECK(small.channels == 2);
-  CHECK(small.chunk_bytes == 64 * 1024);
+  CHECK(small.message_bytes == 64 * 1024);
   CHECK_THAT(small.why, Contains("measured best on plain"));
   const Pick large = tuner.pick(request(16, 2, 1025));
   CHECK(large.algorithm->name == "tree");
   CHECK(large.channels == 3);
-  CHECK(large.chunk_bytes == 256 * 1024);
+  CHECK(large.message_bytes == 256 * 1024);
   CHECK_THAT(tuner.pick(request(8, 2, 1024)).why, Contains("the model of plain says"));
 }
 
@@ -91,7 +92,7 @@ TEST_CASE("an algorithm that is asked for has the channels and chunks measured f
   const Pick pick = tuner.pick(asked);
   CHECK(pick.algorithm->name == "tree");
   CHECK(pick.channels == 3);
-  CHECK(pick.chunk_bytes == 4096);
+  CHECK(pick.message_bytes == 4096);
   CHECK(pick.why == "tree was asked for; measured best on plain");
 }
 
@@ -106,7 +107,7 @@ TEST_CASE("an algorithm that is asked for and was not best has the cheapest chan
   REQUIRE(cheapest != all.end());
   CHECK(pick.algorithm->name == "star");
   CHECK(pick.channels == cheapest->channels);
-  CHECK(pick.chunk_bytes == cheapest->chunk_bytes);
+  CHECK(pick.message_bytes == cheapest->message_bytes);
   CHECK_THAT(pick.why, Contains("star was asked for; the model of plain says"));
   asked.selection.forced_algorithm = "auto";
   CHECK(tuner.pick(asked).algorithm->name == "tree");
@@ -119,7 +120,7 @@ TEST_CASE("channels that are asked for leave algorithm and chunks to the file") 
   const Pick pick = tuner.pick(asked);
   CHECK(pick.algorithm->name == "tree");
   CHECK(pick.channels == 7);
-  CHECK(pick.chunk_bytes == 4096);
+  CHECK(pick.message_bytes == 4096);
   CHECK(pick.why == "measured best on plain; channels 7 as asked for");
 }
 
@@ -168,6 +169,19 @@ TEST_CASE(
                                         Contains("hierarchical was measured best, but cannot"));
 }
 
+TEST_CASE("a measured algorithm whose chunks have no room in its messages gives way to the price") {
+  topology::Machine machine = plain_machine(32, 8);
+  machine.software.tuned = {{"all-to-all", 32, 256, topology::kAnyBytes, "bruck", 1, 4096}};
+  Tuner tuner(machine);
+  Request asked = request(256, 32, 8);
+  asked.selection.collective = base::Collective::all_to_all;
+  const Pick pick = tuner.pick(asked);
+  CHECK(collectives::parts_fit(pick.message_bytes, pick.algorithm->parts(asked.selection.shape())));
+  CHECK_THAT(pick.why, Contains("the model of plain says") &&
+                           Contains("bruck was measured best, but cannot") &&
+                           Contains("messages of 4096 bytes"));
+}
+
 TEST_CASE("blocks of different lengths get an algorithm that can move them") {
   Tuner tuner(plain_machine(2, 8));
   Request asked = request(16, 2, 8);
@@ -179,10 +193,11 @@ TEST_CASE("a message that packs more chunks than a slot can hold is no candidate
   Tuner tuner(plain_machine(1, 128));
   Request asked = request(128, 1, 1 << 20);
   asked.selection.collective = base::Collective::all_gather;
-  asked.slot_bytes = 4096;
+  asked.selection.slot_bytes = 4096;
   for (const Priced& priced : tuner.prices(asked)) {
     INFO(priced.algorithm->name);
-    CHECK(static_cast<int>(priced.chunk_bytes) / priced.algorithm->parts(asked.selection.shape()) >=
+    CHECK(static_cast<int>(priced.message_bytes) /
+              priced.algorithm->parts(asked.selection.shape()) >=
           64);
   }
 }

@@ -146,7 +146,8 @@ Chunk Execution::chunk_at(const LaneState& lane) const {
                                  : Chunk{0, 0};
 }
 
-// Makes the lane's position the first one, from where it stands, with something to move.
+// Makes the lane's position the first one, from where it stands, with something to move or, of
+// sends and receives, to compare.
 void Execution::enter(LaneState& lane) {
   const auto moves = static_cast<std::uint32_t>(lane.plan->moves.size());
   lane.ready = lane.written = lane.deferred = lane.sending = 0;
@@ -154,11 +155,10 @@ void Execution::enter(LaneState& lane) {
   if (lane.plan->in_sequence) {
     for (; lane.move < moves; ++lane.move, lane.round = 0) {
       lane.chunk = lane.round < rounds_ ? chunk_at(lane) : Chunk{0, 0};
-      if (lane.chunk.count == 0) continue;
       const PlannedEnd* const peer = peer_of(*lane.plan, lane.plan->moves[lane.move]);
       lane.unannounced = lane.round == 0 && peer != nullptr &&
                          signatures_.wanted(peer->need, block_count(lane) * element_bytes_);
-      return;
+      if (lane.chunk.count != 0 || lane.unannounced) return;
     }
   } else {
     for (; lane.round < rounds_; ++lane.round, lane.move = 0) {
@@ -189,7 +189,8 @@ bool Execution::run(LaneState& lane) {
       moved = true;
     }
     const std::uint32_t before = lane.ready + lane.sending + lane.reduced;
-    if (!run_move(lane, lane.plan->moves[lane.move])) {
+    // A send or receive of nothing is over when it was compared.
+    if (lane.chunk.count != 0 && !run_move(lane, lane.plan->moves[lane.move])) {
       return moved || lane.ready + lane.sending + lane.reduced != before;
     }
     moved = true;
@@ -451,7 +452,7 @@ std::string Execution::waiting_for() const {
   if (wait.channel >= 0) text += fmt::format(" on channel {}", wait.channel);
   if (wait.lane != nullptr) {
     text += fmt::format(", round {} of {}, move {}", wait.lane->round + 1,
-                        cut_at(*wait.lane).rounds, wait.lane->move + 1);
+                        std::max(cut_at(*wait.lane).rounds, std::size_t{1}), wait.lane->move + 1);
   }
   return text;
 }

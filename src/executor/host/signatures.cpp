@@ -76,7 +76,7 @@ bool Signatures::advance() {
 }
 
 bool Signatures::wanted(std::size_t need, std::size_t bytes) const {
-  return bytes > std::min(plan_.told_length(need), plan_.chunk_bytes());
+  return bytes == 0 || bytes > std::min(plan_.told_length(need), plan_.chunk_bytes());
 }
 
 bool Signatures::compare(std::size_t need, std::size_t bytes) {
@@ -125,7 +125,7 @@ void Signatures::expect_no_signature(std::size_t need, const std::byte* message)
   const int peer = plan_.needs()[need].peer;
   base::fail(heddleRemoteError,
              "rank {} and rank {} differ in what goes from one to the other: blocks of {} bytes "
-             "there, shorter ones here",
+             "there, others here",
              peer, plan_.rank(), theirs.bytes);
 }
 

@@ -6,7 +6,8 @@
 // lengths;
 // - blocks have lengths of their own.
 // Of sends and receives each is compared when its turn comes, for the two ends may have grouped
-// them differently.
+// them differently. One of no bytes always is: without a message nothing would tell it from the
+// next.
 //
 // Thread rule: that of the execution that owns it.
 #pragma once

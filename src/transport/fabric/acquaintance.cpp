@@ -123,8 +123,7 @@ Peer& Core::peer(const ProcessAddress& address) {
     }
     const Probe probe = strangers_[i];
     strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (probe.link < known.links.size())
-      send_probe(known, static_cast<int>(probe.link), Kind::probe_answer, probe.number);
+    if (known.failover && probe.link < known.links.size()) answer(known, probe);
   }
   return known;
 }

@@ -134,9 +134,11 @@ class Core {
 
   // probing.cpp: until a link is up, and whether it still is
   void send_rail_state(Peer& peer, int link);
+  void learn_end(Peer& peer, int link, const RailEnd& end);
   void on_rail_state(const Header& header, const std::byte* payload);
   void send_probe(Peer& peer, int link, Kind kind, std::uint32_t number);
   void on_probe(const Header& header, const std::byte* payload);
+  void answer(Peer& peer, const Probe& probe);
   void link_is_up(Peer& peer, int link);
   void tend();
   void tend(Peer& peer, TimePoint now);

@@ -24,6 +24,15 @@ base::Clock::duration seconds(double value) {
   return std::chrono::duration_cast<base::Clock::duration>(base::Seconds(value));
 }
 
+RailEnd end_of(const Rail& rail) {
+  RailEnd end{};
+  end.generation = rail.generation();
+  if (!rail.is_open()) return end;
+  end.address_bytes = static_cast<std::uint32_t>(rail.address().size());
+  std::ranges::copy(rail.address(), end.address.begin());
+  return end;
+}
+
 }  // namespace
 
 Peer* Core::peer_with(std::uint64_t instance) const {
@@ -34,17 +43,12 @@ Peer* Core::peer_with(std::uint64_t instance) const {
 void Core::send_rail_state(Peer& peer, int index) {
   if (!peer.dead.empty()) return;
   const Link& link = peer.link(index);
-  const Rail& ours = rail(link.rail);
   RailState state{};
   state.from_instance = address_.instance;
   state.to_instance = peer.address.instance;
   state.link = static_cast<std::uint32_t>(index);
-  state.generation = ours.generation();
   state.asks_for = link.asked_for;
-  if (ours.is_open()) {
-    state.address_bytes = static_cast<std::uint32_t>(ours.address().size());
-    std::ranges::copy(ours.address(), state.address.begin());
-  }
+  state.end = end_of(rail(link.rail));
   Header header{.kind = Kind::rail_state,
                 .connection = 0,
                 .token = 0,
@@ -65,26 +69,31 @@ void Core::on_rail_state(const Header& header, const std::byte* payload) {
       state.link >= peer->links.size() || !peer->dead.empty())
     return;
   const int index = static_cast<int>(state.link);
-  Link& link = peer->link(index);
-  Rail& ours = rail(link.rail);
+  const Rail& ours = rail(peer->link(index).rail);
   if (state.asks_for > ours.generation() && ours.is_open())
-    renew(link.rail, fmt::format("process {} of host {} gave up writes to it", peer->address.pid,
-                                 peer->address.host));
-  if (state.generation < link.their_generation) return;  // overtaken
-  if (state.generation > link.their_generation) {
-    link.their_generation = state.generation;
+    renew(peer->link(index).rail, fmt::format("process {} of host {} gave up writes to it",
+                                              peer->address.pid, peer->address.host));
+  learn_end(*peer, index, state.end);
+}
+
+void Core::learn_end(Peer& peer, int index, const RailEnd& end) {
+  Link& link = peer.link(index);
+  Rail& ours = rail(link.rail);
+  if (end.generation < link.their_generation) return;  // overtaken
+  if (end.generation > link.their_generation) {
+    link.their_generation = end.generation;
     link.to = FI_ADDR_NOTAVAIL;
     link.their_address.clear();
-    fail_link(*peer, index, "the other end has a new endpoint", base::LogLevel::info);
+    fail_link(peer, index, "the other end has a new endpoint", base::LogLevel::info);
   }
-  if (link.their_address.empty() && state.address_bytes == ours.address().size()) {
-    link.their_address.assign(state.address.begin(), state.address.begin() + state.address_bytes);
+  if (link.their_address.empty() && end.address_bytes == ours.address().size()) {
+    link.their_address.assign(end.address.begin(), end.address.begin() + end.address_bytes);
     if (ours.is_open()) link.to = ours.insert(link.their_address);
     // Probes that wait would go to the old endpoint.
     withdraw_waiting(link, "the other end has a new endpoint");
     link.probe_at = std::min(link.probe_at, base::Clock::now() + seconds(link.pause));
   }
-  release_held(*peer);
+  release_held(peer);
 }
 
 void Core::send_probe(Peer& peer, int index, Kind kind, std::uint32_t number) {
@@ -92,7 +101,7 @@ void Core::send_probe(Peer& peer, int index, Kind kind, std::uint32_t number) {
   if (!rail(link.rail).is_open() || link.to == FI_ADDR_NOTAVAIL || link.probes > 2 * kMostProbes)
     return;
   const Probe probe{address_.instance, peer.address.instance, static_cast<std::uint32_t>(index),
-                    number};
+                    number, end_of(rail(link.rail))};
   Header header{.kind = kind,
                 .connection = 0,
                 .token = 0,
@@ -116,16 +125,23 @@ void Core::on_probe(const Header& header, const std::byte* payload) {
     if (strangers_.size() > kMostStrangers) strangers_.pop_front();
     return;
   }
-  if (!peer->failover || probe.link >= peer->links.size()) return;
+  if (!peer->failover || !peer->dead.empty() || probe.link >= peer->links.size()) return;
   const int index = static_cast<int>(probe.link);
   Link& link = peer->link(index);
   if (header.kind == Kind::probe) {
-    send_probe(*peer, index, Kind::probe_answer, probe.number);
+    answer(*peer, probe);
     // What works one way may work the other way too.
     if (!link.up) link.probe_at = std::min(link.probe_at, base::Clock::now());
   } else if (!link.up && probe.number == link.probe) {
     link_is_up(*peer, index);
   }
+}
+
+// The prober may have a new endpoint that we have not heard of over another link.
+void Core::answer(Peer& peer, const Probe& probe) {
+  const int index = static_cast<int>(probe.link);
+  learn_end(peer, index, probe.end);
+  send_probe(peer, index, Kind::probe_answer, probe.number);
 }
 
 void Core::link_is_up(Peer& peer, int index) {

@@ -78,7 +78,10 @@ Core::Core(const base::Settings& settings, const ChosenProvider& provider)
   records_.resize(rails_.size());
   preference_ = nearest_first(rails_);
   connections_.resize(1);
-  if (!failover_) return;
+  if (failover_) keep_driving();
+}
+
+void Core::keep_driving() {
   keeper_.start([this, seen = polls_]() mutable {
     const std::unique_lock lock(mutex, std::try_to_lock);
     if (!lock.owns_lock()) return;

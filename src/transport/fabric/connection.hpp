@@ -117,6 +117,8 @@ class SendConnection final : public Connection {
   // Whether the memory of this message and all before it may change.
   bool sent(std::uint64_t sequence) const;
   bool flushed() const { return next() == 0 || sent(next() - 1); }
+  // Of a connection that has failed: whether libfabric has no memory of send_unregistered in hand.
+  bool at_rest();
   bool is_eager(std::size_t bytes) const { return core_.rma() && bytes <= shape_.eager_bytes; }
   std::size_t told_length() const { return core_.told_length(shape_.eager_bytes); }
 
@@ -130,7 +132,8 @@ class SendConnection final : public Connection {
 
  private:
   struct Part {
-    int under_way = 0;
+    int under_way = 0;                         // requests that have not got through
+    bool borrowed = false;                     // from memory that is not ours
     Credit credit;                             // of a message that is written
     Regions regions;                           // of user memory, while it is under way
     std::shared_ptr<const UserBuffer> buffer;  // or of a registered buffer

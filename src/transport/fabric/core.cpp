@@ -84,11 +84,16 @@ Connection* Core::find(std::uint32_t id) const {
 
 void Core::purge(Connection& connection) {
   Peer& peer = connection.peer();
+  // Where one was under way before, and may arrive yet, the goodbye has to wait for it.
+  const auto may_go = [&](const Request& request) {
+    return request.owner == &connection &&
+           !(peer.dead.empty() && request.gave_up && may_land(request, peer.link(request.link)));
+  };
   const auto drop = [&](RequestQueue& queue, bool on_link) {
     RequestQueue kept, dropped;
     while (!queue.empty()) {
       Request* request = queue.pop();
-      (request->owner == &connection ? dropped : kept).push(request);
+      (may_go(*request) ? dropped : kept).push(request);
     }
     queue = kept;
     while (!dropped.empty()) {

@@ -79,6 +79,8 @@ class Core {
   // Lets whoever drives the transport between operations know that nobody else did.
   std::uint32_t polls() const { return polls_; }
   bool has_failover() const { return failover_; }
+  // From now on a thread drives the transport when nobody else does.
+  void keep_driving();
 
   // Gives a rail a new endpoint, as when it had failed. Others take over until it answers again.
   void renew(int rail, const std::string& why);

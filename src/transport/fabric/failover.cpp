@@ -17,11 +17,6 @@ constexpr int kMostAttempts = 20;
 constexpr double kSteadySeconds = 5;
 constexpr double kFirstPause = 0.05, kLeastPause = 1, kMostPause = 30;
 
-// A write to an endpoint that, as far as we know, is still there.
-bool may_land(const Request& request, const Link& link) {
-  return request.verb == Verb::write && link.their_generation <= request.their_generation;
-}
-
 }  // namespace
 
 // It is on no link any more and has not got through.
@@ -32,15 +27,17 @@ void Core::failed(Request& request, const std::string& why) {
     recycle(request);
     return owner->fail(heddleRemoteError, why);
   }
-  if (request.verb == Verb::probe || !peer.dead.empty() || (owner != nullptr && owner->failed()))
-    return recycle(request);
+  const bool lost_write = request.verb == Verb::write && request.gave_up;
+  // Nobody wants the message of a failed connection, but its goodbye promises that nothing arrives
+  // later.
+  const bool unwanted = owner != nullptr && owner->failed() && !lost_write;
+  if (request.verb == Verb::probe || !peer.dead.empty() || unwanted) return recycle(request);
   if (++request.attempts > kMostAttempts) {
     recycle(request);
     if (owner != nullptr) owner->fail(heddleRemoteError, why);
     return;
   }
   const int index = request.link;
-  const bool lost_write = request.verb == Verb::write && request.gave_up;
   const bool of_this_endpoint = request.their_generation == peer.link(index).their_generation;
   hold(request);
   if (of_this_endpoint) {
@@ -65,11 +62,12 @@ void Core::release_held(Peer& peer) {
   RequestQueue queue = std::exchange(peer.held, {});
   while (!queue.empty()) {
     Request& request = *queue.pop();
-    if (!peer.dead.empty() && request.owner == nullptr) {
+    const bool may_still_land = request.gave_up && may_land(request, peer.link(request.link));
+    const bool unwanted = request.owner != nullptr && request.owner->failed() && !may_still_land;
+    if (!peer.dead.empty() || unwanted) {
       recycle(request);
       continue;
     }
-    const bool may_still_land = request.gave_up && may_land(request, peer.link(request.link));
     const int link = may_still_land ? -1 : least_loaded(loads(peer), peer.preference);
     if (link < 0) {
       hold(request);

@@ -48,6 +48,11 @@ struct Link {
   double pause = 0;  // seconds before the next probe
 };
 
+// A write to an endpoint that, as far as we know, is still there.
+inline bool may_land(const Request& request, const Link& link) {
+  return request.verb == Verb::write && link.their_generation <= request.their_generation;
+}
+
 struct Peer {
   ProcessAddress address;
   std::vector<Link> links;

@@ -76,7 +76,7 @@ const std::byte* ReceiveConnection::peek(std::size_t bytes) {
   const Arrivals::Arrival* arrival = arrivals_.front();
   if (arrival == nullptr) {
     check();
-    if (goodbye_received_ && arrivals_.next() == final_)
+    if (goodbye_received_ && settled())
       base::fail(heddleRemoteError, "{}: the sender closed it after {} messages", label(), final_);
     waited();
     return nullptr;

@@ -135,7 +135,8 @@ class Core {
   std::string state_of_links(const Peer& peer) const;
 
   // probing.cpp: until a link is up, and whether it still is
-  void send_rail_state(Peer& peer, int link);
+  void send_rail_state(Peer& peer, int link, std::uint32_t refuses = 0);
+  void on_refusal(Peer& peer, int link);
   void learn_end(Peer& peer, int link, const RailEnd& end);
   void on_rail_state(const Header& header, const std::byte* payload);
   void send_probe(Peer& peer, int link, Kind kind, std::uint32_t number);
@@ -147,6 +148,7 @@ class Core {
   void tend_up(Peer& peer, int link, TimePoint now);
   void tend_down(Peer& peer, int link, TimePoint now);
   bool is_only_way(int rail) const;
+  bool serves_a_single(int rail) const;
   Peer* peer_with(std::uint64_t instance) const;
 
   Connection* find(std::uint32_t id) const;

@@ -40,7 +40,7 @@ Peer* Core::peer_with(std::uint64_t instance) const {
   return known == peers_.end() ? nullptr : known->second.get();
 }
 
-void Core::send_rail_state(Peer& peer, int index) {
+void Core::send_rail_state(Peer& peer, int index, std::uint32_t refuses) {
   if (!peer.dead.empty()) return;
   const Link& link = peer.link(index);
   RailState state{};
@@ -48,6 +48,7 @@ void Core::send_rail_state(Peer& peer, int index) {
   state.to_instance = peer.address.instance;
   state.link = static_cast<std::uint32_t>(index);
   state.asks_for = link.asked_for;
+  state.refuses = refuses;
   state.end = end_of(rail(link.rail));
   Header header{.kind = Kind::rail_state,
                 .connection = 0,
@@ -69,11 +70,26 @@ void Core::on_rail_state(const Header& header, const std::byte* payload) {
       state.link >= peer->links.size() || !peer->dead.empty())
     return;
   const int index = static_cast<int>(state.link);
-  const Rail& ours = rail(peer->link(index).rail);
-  if (state.asks_for > ours.generation() && ours.is_open())
-    renew(peer->link(index).rail, fmt::format("process {} of host {} gave up writes to it",
-                                              peer->address.pid, peer->address.host));
+  const Link& link = peer->link(index);
+  const Rail& ours = rail(link.rail);
+  if (state.asks_for > ours.generation() && ours.is_open()) {
+    if (serves_a_single(link.rail))
+      send_rail_state(*peer, index, state.asks_for);
+    else
+      renew(link.rail, fmt::format("process {} of host {} gave up writes to it", peer->address.pid,
+                                   peer->address.host));
+  }
   learn_end(*peer, index, state.end);
+  if (state.refuses > link.their_generation) on_refusal(*peer, index);
+}
+
+// What was given up can go nowhere then: over another link it might be overtaken by itself.
+void Core::on_refusal(Peer& peer, int index) {
+  const Link& link = peer.link(index);
+  peer_died(peer, fmt::format("{} failed with writes under way ({}), and the process cannot close "
+                              "its end of it: others reach it over that rail alone",
+                              name_of(peer, link), link.why));
+  release_held(peer);
 }
 
 void Core::learn_end(Peer& peer, int index, const RailEnd& end) {
@@ -172,6 +188,15 @@ bool Core::is_only_way(int rail) const {
       if (link.up && link.rail == rail) return true;
   }
   return false;
+}
+
+// Whether closing the rail would end the connection to a process that has no other link to us.
+bool Core::serves_a_single(int rail) const {
+  return std::ranges::any_of(peers_, [&](const auto& entry) {
+    const Peer& peer = *entry.second;
+    return !peer.failover && peer.dead.empty() &&
+           std::ranges::any_of(peer.links, [&](const Link& link) { return link.rail == rail; });
+  });
 }
 
 void Core::tend() {

@@ -166,6 +166,9 @@ struct RailState {
   // The receiver's rail must be of this generation or a later one: the sender gave up writes to an
   // earlier endpoint, and only that one's end is theirs too.
   std::uint32_t asks_for;
+  // The sender will not go on to this generation, which it was asked for: a process that has no
+  // other rail would lose its connection. 0: it was asked for nothing, or will.
+  std::uint32_t refuses;
   RailEnd end;
 };
 

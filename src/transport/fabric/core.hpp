@@ -98,7 +98,10 @@ class Core {
 
   // core.cpp: acquaintance and completions
   void pair_links(Peer& peer);
-  void poll(Rail& rail);
+  // Until a reading gives fewer than `fewest` completions.
+  void poll(Rail& rail, int most_readings, std::size_t fewest);
+  // All that there are.
+  void drain(Rail& rail);
   void on_completion(Rail& rail, const fi_cq_data_entry& entry);
   void on_failure(Rail& rail, const Rail::Failure& failure);
   void on_immediate(const fi_cq_data_entry& entry);
@@ -128,7 +131,6 @@ class Core {
   void retire_rails();
   void retire_rail(int rail, const std::string& why);
   void reopen_rail(int rail);
-  void drain(Rail& rail);
   template <typename Use>
   void each_link_of(int rail, Use use);
   std::string name_of(const Peer& peer, const Link& link) const;

@@ -6,6 +6,7 @@
 // A rail gets a new endpoint when the peer asks for that, or when requests on a failed link end
 // neither well nor badly: closing is the only way to be rid of them.
 #include "transport/fabric/connection.hpp"
+#include "transport/fabric/first_error.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -151,20 +152,6 @@ void Core::retire_rails() {
       retire_rail(static_cast<int>(rail), std::exchange(records_[rail].retire_why, {}));
 }
 
-void Core::drain(Rail& rail) {
-  std::array<fi_cq_data_entry, 16> entries;
-  std::size_t count = 0;
-  while (true) {
-    if (rail.poll(entries, count) == Rail::Polled::error) {
-      Rail::Failure failure;
-      if (rail.read_error(failure)) on_failure(rail, failure);
-      continue;
-    }
-    for (std::size_t i = 0; i < count; ++i) on_completion(rail, entries[i]);
-    if (count == 0) return;
-  }
-}
-
 template <typename Use>
 void Core::each_link_of(int rail, Use use) {
   for (auto& [instance, peer] : peers_)
@@ -172,37 +159,44 @@ void Core::each_link_of(int rail, Use use) {
       if (peer->link(i).rail == rail) use(*peer, i);
 }
 
+// Once begun it goes through to the end: a rail half closed would stay so.
 void Core::retire_rail(int index, const std::string& why) {
   Rail& retired = rail(index);
   if (!retired.is_open()) return;
   base::log_info("NET/OFI rail {} gets a new endpoint: {}", retired.adapter().name, why);
+  FirstError error;
   retiring_ = true;
   each_link_of(index, [&](Peer& peer, int link) {
-    if (peer.failover && peer.dead.empty()) fail_link(peer, link, why, base::LogLevel::info);
+    error.guard([&] {
+      if (peer.failover && peer.dead.empty()) fail_link(peer, link, why, base::LogLevel::info);
+    });
   });
   // What has arrived has arrived: its sender may know already.
-  drain(retired);
+  error.guard([&] { drain(retired); });
   retired.close_endpoint();
-  if (retired.may_poll_closed()) drain(retired);
+  if (retired.may_poll_closed()) error.guard([&] { drain(retired); });
   each_link_of(index, [&](Peer& peer, int i) {
     Link& link = peer.link(i);
     while (!link.under_way.empty()) {
       Request& request = *link.under_way.front();
       leave(request, false);
       request.gave_up = true;
-      if (may_land(request, link) && peer.failover) ask_to_close(peer, i);
-      failed(request, why);
+      error.guard([&] {
+        if (may_land(request, link) && peer.failover) ask_to_close(peer, i);
+        failed(request, why);
+      });
     }
     // Probes, of a link that was down before: reopening may make a domain of its own, in which
     // their address means nothing (libfabric's tcp faults at it).
-    withdraw_waiting(link, why);
+    error.guard([&] { withdraw_waiting(link, why); });
     if (!retired.may_poll_closed()) link.to = FI_ADDR_NOTAVAIL;
-    if (!peer.failover) peer_died(peer, why);
+    if (!peer.failover) error.guard([&] { peer_died(peer, why); });
   });
   retired.close_completions();
   ++records_[static_cast<std::size_t>(index)].new_endpoints;
   retiring_ = false;
-  reopen_rail(index);
+  error.guard([&] { reopen_rail(index); });
+  error.rethrow();
 }
 
 // Tells every peer, also when the new endpoint has to wait: the old one is closed.

@@ -71,6 +71,8 @@ class Connection {
   // A verb found nothing to do; after a second of that, the peer is asked whether it lives.
   void waited();
   void went_on() { waits_ = 0; }
+  // Not open yet, and the other end may be.
+  virtual bool may_open() const { return false; }
   // Every message that can still come has come.
   virtual bool settled() const = 0;
 
@@ -127,6 +129,7 @@ class SendConnection final : public Connection {
     return part(request.sequence).credit.keys[static_cast<std::size_t>(link)];
   }
   bool on_message(const Header& header, std::byte* payload, Request& bounce) override;
+  void retire(Area memory) override;
   void step_closing() override;
   bool drained() const override;
 
@@ -141,6 +144,7 @@ class SendConnection final : public Connection {
   Part& part(std::uint64_t sequence) { return parts_[sequence % parts_.size()]; }
   const Part& part(std::uint64_t sequence) const { return parts_[sequence % parts_.size()]; }
   bool settled() const override { return true; }
+  bool may_open() const override { return !welcome_until_.passed(); }
   bool may_send(std::size_t bytes) const;
   void on_credits(const Header& header, const std::byte* payload);
   void on_goodbye(const Header& header, const std::byte* payload);
@@ -153,6 +157,7 @@ class SendConnection final : public Connection {
   std::vector<Part> parts_;
   std::optional<Welcome> welcome_;
   std::array<std::uint8_t, 16> nonce_{};
+  base::Deadline welcome_until_{base::Seconds(0)};  // once it is retired
   std::vector<Stripe> stripes_;
 };
 

@@ -206,8 +206,8 @@ std::unique_ptr<SendPipe> FabricTransport::connect(const std::string& peer, cons
       base::log_warn("NET/OFI {}: drops a welcome with a wrong secret", connection.label());
       return nullptr;
     }
+    connection.open(*welcome);  // first: should the pipe fail, the receiver gets a goodbye
     auto pipe = std::make_unique<FabricSendPipe>(core_, connection, options);
-    connection.open(*welcome);
     connecting_.erase(key);
     return pipe;
   } catch (const base::Error&) {

@@ -197,7 +197,20 @@ void SendConnection::on_goodbye(const Header& header, const std::byte* payload) 
   core_.closing(*this);
 }
 
+// Given up before its welcome: the receiver may be waiting for messages already, with slots that it
+// keeps until a goodbye. It makes pipes for no longer than its operations wait.
+void SendConnection::retire(Area memory) {
+  Connection::retire(std::move(memory));
+  if (!open_ && nonce_ != decltype(nonce_){})
+    welcome_until_ = base::Deadline(base::Seconds(core_.settings().timeout));
+}
+
 void SendConnection::step_closing() {
+  if (!open_ && retired_) {
+    const std::optional<Welcome> welcome = take_welcome();
+    if (!welcome || !expects(*welcome)) return;
+    open(*welcome);
+  }
   // Everything sent must have left before its count is told. What has been dropped has no request
   // any more and never got through.
   if (goodbye_sent_ || outstanding_ != 0) return;

@@ -96,8 +96,10 @@ class Core {
   using Posted = Rail::Posted;
   using TimePoint = base::Clock::time_point;
 
-  // core.cpp: acquaintance and completions
+  // acquaintance.cpp: the rails, and the links to another process
   void pair_links(Peer& peer);
+
+  // core.cpp: completions, and connections that come and go
   // Until a reading gives fewer than `fewest` completions.
   void poll(Rail& rail, int most_readings, std::size_t fewest);
   // All that there are.
@@ -133,8 +135,6 @@ class Core {
   void reopen_rail(int rail);
   template <typename Use>
   void each_link_of(int rail, Use use);
-  std::string name_of(const Peer& peer, const Link& link) const;
-  std::string state_of_links(const Peer& peer) const;
 
   // probing.cpp: until a link is up, and whether it still is
   void send_rail_state(Peer& peer, int link, std::uint32_t refuses = 0);
@@ -152,6 +152,10 @@ class Core {
   bool is_only_way(int rail) const;
   bool serves_a_single(int rail) const;
   Peer* peer_with(std::uint64_t instance) const;
+
+  // report.cpp
+  std::string name_of(const Peer& peer, const Link& link) const;
+  std::string state_of_links(const Peer& peer) const;
 
   Connection* find(std::uint32_t id) const;
   bool drained() const;
@@ -178,7 +182,7 @@ class Core {
   // How a rail of ours fares, by rail.
   struct RailRecord {
     std::string retire_why;  // not empty: it gets a new endpoint when no completion is being read
-    double pause = 0;        // seconds before the next try to open it
+    Backoff backoff;         // of tries to open it
     TimePoint reopen_at;     // while it is closed
     std::uint64_t sent_bytes = 0;
     std::uint32_t given_up = 0;   // links over it

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostAttempts = 20;
 // A link that fails again so soon is tried again later and later.
 constexpr double kSteadySeconds = 5;
-constexpr double kFirstPause = 0.05, kLeastPause = 1, kMostPause = 30;
+constexpr double kFirstPause = 0.05;
 
 }  // namespace
 
@@ -85,8 +85,10 @@ void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLev
   if (!link.up) return;
   const TimePoint now = base::Clock::now();
   const bool steady = std::chrono::duration<double>(now - link.up_since).count() > kSteadySeconds;
-  link.pause =
-      steady || link.pause == 0 ? kFirstPause : std::clamp(2 * link.pause, kLeastPause, kMostPause);
+  if (steady || !link.backoff.started())
+    link.backoff.start(kFirstPause);
+  else
+    link.backoff.grow();
   link.up = false;
   link.down_since = now;
   link.why = why;
@@ -96,8 +98,7 @@ void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLev
   });
   link.level = missed ? level : base::LogLevel::info;
   ++link.probe;
-  link.probe_at =
-      now + std::chrono::duration_cast<base::Clock::duration>(base::Seconds(link.pause));
+  link.probe_at = now + link.backoff.pause();
   ++records_[static_cast<std::size_t>(link.rail)].given_up;
   base::log(link.level, "NET/OFI {} is given up: {}; {} of {} rails carry on", name_of(peer, link),
             why, peer.up_count(), peer.link_count());
@@ -123,22 +124,6 @@ void Core::ask_to_close(Peer& peer, int index) {
   if (link.asked_for > link.their_generation) return;
   link.asked_for = link.their_generation + 1;
   if (!retiring_) send_rail_state(peer, index);
-}
-
-std::string Core::name_of(const Peer& peer, const Link& link) const {
-  return fmt::format("rail {} to process {} of host {} (there {})",
-                     rails_[static_cast<std::size_t>(link.rail)]->adapter().name, peer.address.pid,
-                     peer.address.host,
-                     peer.address.rails[static_cast<std::size_t>(link.their_rail)].adapter);
-}
-
-std::string Core::state_of_links(const Peer& peer) const {
-  std::string text;
-  for (const Link& link : peer.links)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ",
-                        rails_[static_cast<std::size_t>(link.rail)]->adapter().name,
-                        link.why.empty() ? "never answered" : link.why);
-  return text;
 }
 
 void Core::renew(int rail, const std::string& why) {
@@ -203,19 +188,18 @@ void Core::retire_rail(int index, const std::string& why) {
 void Core::reopen_rail(int index) {
   Rail& opened = rail(index);
   RailRecord& record = records_[static_cast<std::size_t>(index)];
-  const bool first_try = record.pause == 0;
+  const bool first_try = !record.backoff.started();
   try {
     opened.reopen();
-    record.pause = 0;
+    record.backoff.reset();
     const auto address = opened.address();
     auto& published = address_.rails[static_cast<std::size_t>(index)];
     published.address.assign(address.begin(), address.end());
     published.generation = opened.generation();
   } catch (const base::Error& error) {
     base::log_info("NET/OFI rail {} stays closed for now: {}", opened.adapter().name, error.what());
-    record.pause = std::clamp(2 * record.pause, kLeastPause, kMostPause);
-    record.reopen_at = base::Clock::now() + std::chrono::duration_cast<base::Clock::duration>(
-                                                base::Seconds(record.pause));
+    record.backoff.grow();
+    record.reopen_at = base::Clock::now() + record.backoff.pause();
   }
   if (!opened.is_open() && !first_try) return;
   each_link_of(index, [&](Peer& peer, int i) {
@@ -227,33 +211,6 @@ void Core::reopen_rail(int index) {
     send_rail_state(peer, i);
     release_held(peer);
   });
-}
-
-std::string Core::shown_provider() const {
-  const auto emulated = [](const auto& rail) { return rail->adapter().emulated; };
-  return address_.provider + (std::ranges::any_of(rails_, emulated) ? " (EMULATED)" : "");
-}
-
-std::vector<RailMetrics> Core::rail_metrics() const {
-  std::vector<RailMetrics> all;
-  for (std::size_t i = 0; i < rails_.size(); ++i) {
-    RailMetrics one;
-    one.provider = shown_provider();
-    one.rail = rails_[i]->adapter().name;
-    one.sent_bytes = records_[i].sent_bytes;
-    one.given_up = records_[i].given_up;
-    one.came_back = records_[i].came_back;
-    one.new_endpoints = records_[i].new_endpoints;
-    one.registrations = rails_[i]->registrations_made();
-    all.push_back(std::move(one));
-  }
-  for (const auto& [instance, peer] : peers_)
-    for (const Link& link : peer->links) {
-      RailMetrics& rail = all[static_cast<std::size_t>(link.rail)];
-      ++rail.links;
-      rail.links_up += link.up;
-    }
-  return all;
 }
 
 }  // namespace heddle::transport::fabric

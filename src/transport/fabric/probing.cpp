@@ -12,7 +12,6 @@ constexpr std::chrono::milliseconds kTendPeriod{5};
 constexpr double kGraceSeconds = 0.25;
 // With no link left for so long the process is dead.
 constexpr double kDeadSeconds = 2;
-constexpr double kLeastPause = 1, kMostPause = 30;
 constexpr int kMostProbes = 3;  // under way on a link
 constexpr std::size_t kMostStrangers = 4096;
 
@@ -107,7 +106,7 @@ void Core::learn_end(Peer& peer, int index, const RailEnd& end) {
     if (ours.is_open()) link.to = ours.insert(link.their_address);
     // Probes that wait would go to the old endpoint.
     withdraw_waiting(link, "the other end has a new endpoint");
-    link.probe_at = std::min(link.probe_at, base::Clock::now() + seconds(link.pause));
+    link.probe_at = std::min(link.probe_at, base::Clock::now() + link.backoff.pause());
   }
   release_held(peer);
 }
@@ -281,8 +280,8 @@ void Core::tend_down(Peer& peer, int index, TimePoint now) {
     renew(link.rail, link.why);
   if (now >= link.probe_at) {
     if (link.probes < kMostProbes) send_probe(peer, index, Kind::probe, link.probe);
-    link.pause = std::clamp(2 * link.pause, kLeastPause, kMostPause);
-    link.probe_at = now + seconds(link.pause);
+    link.backoff.grow();
+    link.probe_at = now + link.backoff.pause();
   }
   if (!link.was_up && !link.told && peer.up_count() > 0 && down > settings_.rail_timeout) {
     link.told = true;

@@ -118,11 +118,10 @@ struct Shape {
   std::uint64_t slot_bytes;
 };
 
-using Secret = std::array<std::uint8_t, 32>;
 using Mac = std::array<std::uint8_t, 32>;
 
 struct Hello {
-  std::array<std::uint8_t, 16> communicator;
+  CommunicatorId communicator;
   std::int32_t from, to, channel;
   std::uint32_t connection;  // the sender's id and token, for messages to it
   std::uint32_t token;
@@ -172,10 +171,10 @@ struct RailState {
   RailEnd end;
 };
 
-void seal(Hello& hello, const Secret& secret);
-bool sealed_by(const Hello& hello, const Secret& secret);
-void seal(Welcome& welcome, const Secret& secret);
-bool sealed_by(const Welcome& welcome, const Secret& secret);
+void seal(Hello& hello, const PipeSecret& secret);
+bool sealed_by(const Hello& hello, const PipeSecret& secret);
+void seal(Welcome& welcome, const PipeSecret& secret);
+bool sealed_by(const Welcome& welcome, const PipeSecret& secret);
 
 // What a process publishes: how to reach it, and what its peers must have in common with it.
 struct ProcessAddress {

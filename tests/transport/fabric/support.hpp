@@ -26,8 +26,8 @@ using transport::ReceivePipe;
 using transport::SendPipe;
 
 inline const std::vector<std::string> kLoopback = {"lo"};
-inline constexpr std::array<std::uint8_t, 16> kCommunicator = {1, 2, 3};
-inline constexpr transport::fabric::Secret kSecret = {4, 5, 6};
+inline constexpr transport::CommunicatorId kCommunicator = {1, 2, 3};
+inline constexpr transport::PipeSecret kSecret = {4, 5, 6};
 inline constexpr base::Seconds kPatience{30};  // every wait of a test ends by then
 
 inline PipeKey key(int from, int to, int channel = 0) { return {kCommunicator, from, to, channel}; }

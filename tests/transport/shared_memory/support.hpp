@@ -21,7 +21,7 @@ namespace heddle::transport::testing {
 
 inline constexpr base::Seconds kPatience{20};
 inline constexpr CommunicatorId kCommunicator = {7, 7, 7};
-inline constexpr Secret kSecret = {1, 2, 3, 4};
+inline constexpr PipeSecret kSecret = {1, 2, 3, 4};
 inline constexpr PipeOptions kOptions = {4, 8192};
 
 inline PipeKey key(int from, int to, int channel = 0) { return {kCommunicator, from, to, channel}; }

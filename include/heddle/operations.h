@@ -11,6 +11,11 @@
  * as it was. heddleRemoteError, heddleTimeout, heddleSystemError and heddleInternalError of an
  * operation that has begun end the communicator on every rank, and so does heddleInvalidUsage where
  * ranks call different operations and HEDDLE_CHECK is set: later calls return the same error.
+ *
+ * A call that fails gives the buffers back too. It waits half a second for adapters that still read
+ * them; when one does after that, because another rank takes nothing of what it has been handed, a
+ * warning says so, and the buffers are in use until heddleCommAbort or heddleCommDestroy, which
+ * wait likewise, has returned without that warning.
  */
 #ifndef HEDDLE_OPERATIONS_H_
 #define HEDDLE_OPERATIONS_H_

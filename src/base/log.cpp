@@ -53,8 +53,8 @@ LogLevel log_level() { return current_level.load(std::memory_order_relaxed); }
 
 void write_log(LogLevel level, std::string_view text) {
   const int saved = errno;
-  static const std::string host = host_name();
-  const std::string line = fmt::format("{}:{} HEDDLE {} {}\n", host, getpid(),
+  static const std::string* const host = new std::string(host_name());  // as the sink
+  const std::string line = fmt::format("{}:{} HEDDLE {} {}\n", *host, getpid(),
                                        kLevelNames[static_cast<int>(level)], text);
   const std::lock_guard lock(sink().mutex);
   const int fd = sink().file ? sink().file.get() : STDERR_FILENO;

@@ -18,6 +18,9 @@ namespace {
 constexpr std::size_t kSlotBytes = 256 * 1024;
 // How long to wait for the root to say who is to blame before this rank's own view is told.
 constexpr base::Seconds kVerdict{1.0};
+// How long an operation that has failed waits for adapters that still read the program's memory. An
+// abort must be over in 2 s, and the last owner of a transport may take one more of them.
+constexpr base::Seconds kRest{0.5};
 // Seconds that a send or a receive waits before the root is asked whether its peer has left.
 constexpr double kLongWait = 0.7;
 
@@ -68,6 +71,7 @@ Communicator::Communicator(const RootAddress& root, int rank, int ranks, base::S
 }
 
 Communicator::~Communicator() {
+  if (state() != heddleSuccess && !aborted_) await_rest(base::Deadline(kRest));
   if (metrics_ != nullptr) metrics_->write();
 }
 
@@ -260,7 +264,7 @@ void Communicator::note_blocked() {
   if (member != nullptr)
     // No rank is behind in transfers, which are not everybody's.
     member->report_stuck(transfers ? 0 : current_->number, waits_for_rank(), text);
-  failing_.emplace(Failing{base::Error(heddleTimeout, text), base::Deadline(kVerdict)});
+  begin_failing(base::Error(heddleTimeout, text));
 }
 
 void Communicator::note_moved() {
@@ -278,19 +282,61 @@ void Communicator::begin_failing(const base::Error& error) {
 // A broken pipe or a wait without end is only what this rank sees; the root may know which rank
 // died. So it gets a moment to say.
 Communicator::Turn Communicator::settle_failure() {
+  if (!failing_->rest) {
+    if (!verdict_is_in()) return Turn::blocked;
+    pipes_.give_up();
+    failing_->rest.emplace(kRest);
+  }
+  if (!at_rest()) {
+    if (!failing_->rest->passed()) return Turn::blocked;
+    warn_of_unrest();
+  }
+  const base::Error error = failing_->error;
+  failing_.reset();
+  fail_everything(error);
+  return Turn::moved;
+}
+
+// If so, it is what failing_ says.
+bool Communicator::verdict_is_in() {
   const Member* const member = world_.member();
   const bool aborted = aborted_.load() || failing_->error.code() == heddleAborted;
   const bool told = member != nullptr && member->failed();
-  if (member != nullptr && !told && !aborted && !failing_->until.passed()) return Turn::blocked;
-  base::Error error = failing_->error;
+  if (member != nullptr && !told && !aborted && !failing_->until.passed()) return false;
+  base::Error& error = failing_->error;
   if (aborted) error = base::Error(heddleAborted, "the communicator was aborted");
   if (told && !aborted) error = base::Error(member->failure().code, member->failure().text);
-  failing_.reset();
   if (error.code() != heddleAborted)
     error = base::Error(error.code(), fmt::format("{} on rank {} failed: {}", current_->describe(),
                                                   rank(), error.what()));
-  fail_everything(error);
-  return Turn::moved;
+  return true;
+}
+
+// Whether no adapter reads the program's memory; drives the fabric towards that.
+bool Communicator::at_rest() {
+  try {
+    if (pipes_.at_rest()) return true;
+    if (fabric() != nullptr) fabric()->progress();
+    return pipes_.at_rest();
+  } catch (const base::Error& error) {
+    base::log_debug("while adapters come to rest: {}", error.what());
+    return false;
+  }
+}
+
+void Communicator::await_rest(const base::Deadline& deadline) {
+  while (!at_rest()) {
+    if (deadline.passed()) return warn_of_unrest();
+    std::this_thread::yield();
+  }
+}
+
+void Communicator::warn_of_unrest() const {
+  base::log_warn(
+      "rank {} ends an operation while its adapter still reads the send buffer, because a rank "
+      "takes nothing of what has been handed over; the buffer must stay mapped and unchanged until "
+      "heddleCommAbort or heddleCommDestroy returns without this warning, or the process ends",
+      rank());
 }
 
 void Communicator::check_alive() const {
@@ -316,6 +362,7 @@ std::string Communicator::waiting_text(const Operation& operation) const {
 }
 
 void Communicator::fail_everything(const base::Error& error) {
+  pipes_.give_up();
   {
     const std::lock_guard lock(queue_mutex_);
     if (state_ == heddleSuccess) {
@@ -364,10 +411,13 @@ void Communicator::leave() {
 }
 
 void Communicator::abort() {
+  const base::Deadline rest(kRest);
   finalized_ = true;
   aborted_ = true;
   const std::lock_guard lock(driving_);
   failing_.reset();
+  pipes_.give_up();
+  await_rest(rest);
   fail_everything(
       base::Error(heddleAborted, fmt::format("rank {} aborted the communicator", rank())));
 }

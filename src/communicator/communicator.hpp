@@ -87,9 +87,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void note_moved();
   void begin_failing(const base::Error& error);
   Turn settle_failure();
+  bool verdict_is_in();
   void finish_all_queued();
   std::string waiting_text(const Operation& operation) const;
   void fail_everything(const base::Error& error);
+  bool at_rest();
+  void await_rest(const base::Deadline& deadline);
+  void warn_of_unrest() const;
 
   base::Settings settings_;
   PlannerFiles files_;
@@ -106,10 +110,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Operation* current_ = nullptr;
   std::shared_ptr<Operation> current_owner_;  // null when the caller's stack owns current_
   std::optional<base::Clock::time_point> blocked_since_;
-  // What current_ failed with; the root may name the culprit until the deadline.
+  // What current_ failed with; the root may name the culprit until the deadline. Then adapters get
+  // a moment to let go of the program's memory.
   struct Failing {
     base::Error error;
     base::Deadline until;
+    std::optional<base::Deadline> rest = {};
   };
   std::optional<Failing> failing_;
 

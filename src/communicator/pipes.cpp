@@ -45,6 +45,18 @@ bool Pipes::through(const transport::Transport* transport,
   });
 }
 
+void Pipes::give_up() {
+  for (const auto& [place, pipe] : to_)
+    if (pipe) pipe->give_up();
+  for (const auto& [place, pipe] : from_)
+    if (pipe) pipe->give_up();
+}
+
+bool Pipes::at_rest() {
+  return std::ranges::all_of(
+      to_, [](const auto& entry) { return entry.second == nullptr || entry.second->at_rest(); });
+}
+
 transport::SendPipe& Pipes::to(int peer, int channel) {
   const auto& pipe = to_[{peer, channel}];
   HEDDLE_ASSERT(pipe != nullptr, "to rank {} channel {}", peer, channel);

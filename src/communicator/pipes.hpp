@@ -30,6 +30,10 @@ class Pipes : public executor::PipeTable {
   bool through(const transport::Transport* transport,
                std::span<const executor::PipeNeed> needs) const;
 
+  // Ends all of them. What an adapter has in hand it goes on reading until at_rest.
+  void give_up();
+  bool at_rest();
+
   transport::SendPipe& to(int peer, int channel) override;
   transport::ReceivePipe& from(int peer, int channel) override;
 

@@ -40,6 +40,12 @@ class SendPipe {
   // Whether all that was committed or sent has left, so that the other end gets it even if nobody
   // calls this end's progress() any more. An operation is not over before.
   virtual bool flushed() { return true; }
+  // The end, before that of the pipe: nothing that waits is sent any more, and the verbs above
+  // fail.
+  virtual void give_up() {}
+  // After give_up: whether all memory that send_from was given may change. What an adapter has in
+  // hand it goes on reading until the other end has taken it; progress() helps.
+  virtual bool at_rest() { return true; }
   // Whether send_from should be tried for messages of so many bytes.
   virtual bool sends_in_place(std::size_t bytes) const = 0;
   virtual std::size_t slot_bytes() const = 0;
@@ -56,6 +62,9 @@ class ReceivePipe {
   // read until release.
   virtual const std::byte* peek(std::size_t bytes) = 0;
   virtual void release() = 0;
+  // The end, before that of the pipe: nobody will read. What the sender's adapter has in hand is
+  // still taken, though nobody may call progress() here any more.
+  virtual void give_up() {}
   virtual std::size_t slot_bytes() const = 0;
   // As the sender's. A message up to it whose length is not `bytes` makes peek fail.
   virtual std::size_t told_length() const { return SendPipe::kEveryLength; }

@@ -78,7 +78,10 @@ Core::Core(const base::Settings& settings, const ChosenProvider& provider)
   records_.resize(rails_.size());
   preference_ = nearest_first(rails_);
   connections_.resize(1);
-  if (!failover_) return;
+  if (failover_) keep_driving();
+}
+
+void Core::keep_driving() {
   keeper_.start([this, seen = polls_]() mutable {
     const std::unique_lock lock(mutex, std::try_to_lock);
     if (!lock.owns_lock()) return;
@@ -123,8 +126,7 @@ Peer& Core::peer(const ProcessAddress& address) {
     }
     const Probe probe = strangers_[i];
     strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (probe.link < known.links.size())
-      send_probe(known, static_cast<int>(probe.link), Kind::probe_answer, probe.number);
+    if (known.failover && probe.link < known.links.size()) answer(known, probe);
   }
   return known;
 }

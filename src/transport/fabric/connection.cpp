@@ -55,7 +55,8 @@ void Connection::waited() {
 
 bool Connection::finished() const {
   if (!retired_ || outstanding_ != 0) return false;
-  return !open_ || !peer_.dead.empty() || (goodbye_sent_ && goodbye_received_ && settled());
+  if (!peer_.dead.empty()) return true;
+  return open_ ? goodbye_sent_ && goodbye_received_ && settled() : !may_open();
 }
 
 }  // namespace heddle::transport::fabric

@@ -71,6 +71,8 @@ class Connection {
   // A verb found nothing to do; after a second of that, the peer is asked whether it lives.
   void waited();
   void went_on() { waits_ = 0; }
+  // Not open yet, and the other end may be.
+  virtual bool may_open() const { return false; }
   // Every message that can still come has come.
   virtual bool settled() const = 0;
 
@@ -117,6 +119,8 @@ class SendConnection final : public Connection {
   // Whether the memory of this message and all before it may change.
   bool sent(std::uint64_t sequence) const;
   bool flushed() const { return next() == 0 || sent(next() - 1); }
+  // Of a connection that has failed: whether libfabric has no memory of send_unregistered in hand.
+  bool at_rest();
   bool is_eager(std::size_t bytes) const { return core_.rma() && bytes <= shape_.eager_bytes; }
   std::size_t told_length() const { return core_.told_length(shape_.eager_bytes); }
 
@@ -125,12 +129,14 @@ class SendConnection final : public Connection {
     return part(request.sequence).credit.keys[static_cast<std::size_t>(link)];
   }
   bool on_message(const Header& header, std::byte* payload, Request& bounce) override;
+  void retire(Area memory) override;
   void step_closing() override;
   bool drained() const override;
 
  private:
   struct Part {
-    int under_way = 0;
+    int under_way = 0;                         // requests that have not got through
+    bool borrowed = false;                     // from memory that is not ours
     Credit credit;                             // of a message that is written
     Regions regions;                           // of user memory, while it is under way
     std::shared_ptr<const UserBuffer> buffer;  // or of a registered buffer
@@ -138,6 +144,7 @@ class SendConnection final : public Connection {
   Part& part(std::uint64_t sequence) { return parts_[sequence % parts_.size()]; }
   const Part& part(std::uint64_t sequence) const { return parts_[sequence % parts_.size()]; }
   bool settled() const override { return true; }
+  bool may_open() const override { return !welcome_until_.passed(); }
   bool may_send(std::size_t bytes) const;
   void on_credits(const Header& header, const std::byte* payload);
   void on_goodbye(const Header& header, const std::byte* payload);
@@ -150,6 +157,7 @@ class SendConnection final : public Connection {
   std::vector<Part> parts_;
   std::optional<Welcome> welcome_;
   std::array<std::uint8_t, 16> nonce_{};
+  base::Deadline welcome_until_{base::Seconds(0)};  // once it is retired
   std::vector<Stripe> stripes_;
 };
 

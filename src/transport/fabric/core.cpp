@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "transport/fabric/connection.hpp"
+#include "transport/fabric/first_error.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr base::Seconds kDrain{1.0};
 constexpr std::size_t kCompletionsAtOnce = 16;
+constexpr int kReadings = 4;  // of one rail before the next has its turn
 constexpr std::uint32_t kPollsPerEventRead = 256;
 constexpr std::uint32_t kPollsPerClock = 16;
 
@@ -84,11 +86,16 @@ Connection* Core::find(std::uint32_t id) const {
 
 void Core::purge(Connection& connection) {
   Peer& peer = connection.peer();
+  // Where one was under way before, and may arrive yet, the goodbye has to wait for it.
+  const auto may_go = [&](const Request& request) {
+    return request.owner == &connection &&
+           !(peer.dead.empty() && request.gave_up && may_land(request, peer.link(request.link)));
+  };
   const auto drop = [&](RequestQueue& queue, bool on_link) {
     RequestQueue kept, dropped;
     while (!queue.empty()) {
       Request* request = queue.pop();
-      (request->owner == &connection ? dropped : kept).push(request);
+      (may_go(*request) ? dropped : kept).push(request);
     }
     queue = kept;
     while (!dropped.empty()) {
@@ -161,11 +168,19 @@ void Core::on_completion(Rail& rail, const fi_cq_data_entry& entry) {
   if (request.verb != Verb::receive) return finish(request, entry.len);
   rail.bounce_buffer_taken(request);
   const bool immediate = (entry.flags & (FI_REMOTE_WRITE | FI_RMA)) != 0;
-  if (immediate) on_immediate(entry);
-  if (immediate || !on_message(request, entry.len))
-    rail.return_bounce_buffer(request);
-  else
+  bool kept = false;
+  FirstError error;
+  error.guard([&] {
+    if (immediate)
+      on_immediate(entry);
+    else
+      kept = on_message(request, entry.len);
+  });
+  if (kept)
     rail.replenish();
+  else
+    rail.return_bounce_buffer(request);
+  error.rethrow();
 }
 
 void Core::on_failure(Rail& rail, const Rail::Failure& failure) {
@@ -195,24 +210,33 @@ void Core::on_failure(Rail& rail, const Rail::Failure& failure) {
   if (means_peer_is_gone(failure.code)) peer_died(owner.peer(), failure.text);
 }
 
-void Core::poll(Rail& rail) {
+// Completions that have been read are nowhere else any more: each is handled, whatever the handling
+// of another throws.
+void Core::poll(Rail& rail, int most_readings, std::size_t fewest) {
   std::array<fi_cq_data_entry, kCompletionsAtOnce> entries;
   std::size_t count = 0;
-  for (int round = 0; round < 4; ++round) {
+  FirstError error;
+  for (int reading = 0; reading < most_readings; ++reading) {
     if (rail.poll(entries, count) == Rail::Polled::error) {
       Rail::Failure failure;
-      if (rail.read_error(failure)) on_failure(rail, failure);
+      if (rail.read_error(failure)) error.guard([&] { on_failure(rail, failure); });
       continue;
     }
-    for (std::size_t i = 0; i < count; ++i) on_completion(rail, entries[i]);
-    if (count < entries.size()) return;
+    for (std::size_t i = 0; i < count; ++i) error.guard([&] { on_completion(rail, entries[i]); });
+    if (count < fewest) break;
   }
+  error.rethrow();
+}
+
+void Core::drain(Rail& rail) {
+  constexpr int kMostReadings = 1 << 20;
+  poll(rail, kMostReadings, 1);
 }
 
 void Core::progress() {
   for (const auto& rail : rails_) {
     if (!rail->is_open()) continue;
-    poll(*rail);
+    poll(*rail, kReadings, kCompletionsAtOnce);
     if (polls_ % kPollsPerEventRead == 0) {
       rail->read_events();
       rail->replenish();

@@ -79,6 +79,8 @@ class Core {
   // Lets whoever drives the transport between operations know that nobody else did.
   std::uint32_t polls() const { return polls_; }
   bool has_failover() const { return failover_; }
+  // From now on a thread drives the transport when nobody else does.
+  void keep_driving();
 
   // Gives a rail a new endpoint, as when it had failed. Others take over until it answers again.
   void renew(int rail, const std::string& why);
@@ -94,9 +96,14 @@ class Core {
   using Posted = Rail::Posted;
   using TimePoint = base::Clock::time_point;
 
-  // core.cpp: acquaintance and completions
+  // acquaintance.cpp: the rails, and the links to another process
   void pair_links(Peer& peer);
-  void poll(Rail& rail);
+
+  // core.cpp: completions, and connections that come and go
+  // Until a reading gives fewer than `fewest` completions.
+  void poll(Rail& rail, int most_readings, std::size_t fewest);
+  // All that there are.
+  void drain(Rail& rail);
   void on_completion(Rail& rail, const fi_cq_data_entry& entry);
   void on_failure(Rail& rail, const Rail::Failure& failure);
   void on_immediate(const fi_cq_data_entry& entry);
@@ -126,24 +133,29 @@ class Core {
   void retire_rails();
   void retire_rail(int rail, const std::string& why);
   void reopen_rail(int rail);
-  void drain(Rail& rail);
   template <typename Use>
   void each_link_of(int rail, Use use);
-  std::string name_of(const Peer& peer, const Link& link) const;
-  std::string state_of_links(const Peer& peer) const;
 
   // probing.cpp: until a link is up, and whether it still is
-  void send_rail_state(Peer& peer, int link);
+  void send_rail_state(Peer& peer, int link, std::uint32_t refuses = 0);
+  void on_refusal(Peer& peer, int link);
+  void learn_end(Peer& peer, int link, const RailEnd& end);
   void on_rail_state(const Header& header, const std::byte* payload);
   void send_probe(Peer& peer, int link, Kind kind, std::uint32_t number);
   void on_probe(const Header& header, const std::byte* payload);
+  void answer(Peer& peer, const Probe& probe);
   void link_is_up(Peer& peer, int link);
   void tend();
   void tend(Peer& peer, TimePoint now);
   void tend_up(Peer& peer, int link, TimePoint now);
   void tend_down(Peer& peer, int link, TimePoint now);
   bool is_only_way(int rail) const;
+  bool serves_a_single(int rail) const;
   Peer* peer_with(std::uint64_t instance) const;
+
+  // report.cpp
+  std::string name_of(const Peer& peer, const Link& link) const;
+  std::string state_of_links(const Peer& peer) const;
 
   Connection* find(std::uint32_t id) const;
   bool drained() const;
@@ -170,7 +182,7 @@ class Core {
   // How a rail of ours fares, by rail.
   struct RailRecord {
     std::string retire_why;  // not empty: it gets a new endpoint when no completion is being read
-    double pause = 0;        // seconds before the next try to open it
+    Backoff backoff;         // of tries to open it
     TimePoint reopen_at;     // while it is closed
     std::uint64_t sent_bytes = 0;
     std::uint32_t given_up = 0;   // links over it

@@ -72,6 +72,17 @@ bool FabricSendPipe::flushed() {
   return connection_.flushed();
 }
 
+void FabricSendPipe::give_up() {
+  const std::lock_guard lock(core_->mutex);
+  connection_.fail(heddleAborted, "given up");
+  core_->keep_driving();
+}
+
+bool FabricSendPipe::at_rest() {
+  const std::lock_guard lock(core_->mutex);
+  return connection_.at_rest();
+}
+
 FabricReceivePipe::FabricReceivePipe(std::shared_ptr<Core> core, ReceiveConnection& connection,
                                      const PipeOptions& options)
     : core_(std::move(core)),
@@ -105,6 +116,11 @@ void FabricReceivePipe::release() {
   const std::lock_guard lock(core_->mutex);
   connection_.pop();
   post();
+}
+
+void FabricReceivePipe::give_up() {
+  const std::lock_guard lock(core_->mutex);
+  core_->keep_driving();
 }
 
 }  // namespace heddle::transport::fabric

@@ -27,6 +27,8 @@ class FabricSendPipe final : public SendPipe {
   std::optional<std::uint64_t> send_from(const std::byte* data, std::size_t bytes) override;
   bool sent(std::uint64_t ticket) override;
   bool flushed() override;
+  void give_up() override;
+  bool at_rest() override;
   bool sends_in_place(std::size_t bytes) const override { return !connection_.is_eager(bytes); }
   std::size_t slot_bytes() const override { return options_.slot_bytes; }
   std::size_t told_length() const override { return connection_.told_length(); }
@@ -50,6 +52,7 @@ class FabricReceivePipe final : public ReceivePipe {
 
   const std::byte* peek(std::size_t bytes) override;
   void release() override;
+  void give_up() override;
   std::size_t slot_bytes() const override { return options_.slot_bytes; }
   std::size_t told_length() const override { return connection_.told_length(); }
 

@@ -58,7 +58,7 @@ Shape shape_of(const Core& core, const PipeOptions& options) {
 }
 
 Hello hello_for(const PipeKey& key, const Shape& shape, const SendConnection& connection,
-                const Core& core, const Secret& secret) {
+                const Core& core, const PipeSecret& secret) {
   Hello hello{};
   hello.communicator = key.communicator;
   hello.from = key.from;
@@ -95,8 +95,6 @@ FabricTransport::~FabricTransport() {
   const std::lock_guard lock(core_->mutex);
   if (core_->has_failover()) log_rails(*core_);
   for (auto& [key, connection] : connecting_) give_up(*connection);
-  for (auto& [communicator, known] : secrets_)
-    sodium_memzero(known.secret.data(), known.secret.size());
 }
 
 void FabricTransport::give_up(SendConnection& connection) {
@@ -104,21 +102,14 @@ void FabricTransport::give_up(SendConnection& connection) {
   core_->retire(connection, {});
 }
 
-void FabricTransport::add_secret(const std::array<std::uint8_t, 16>& communicator,
-                                 const Secret& secret) {
+void FabricTransport::add_secret(const CommunicatorId& communicator, const PipeSecret& secret) {
   const std::lock_guard lock(core_->mutex);
-  const auto [known, is_new] = secrets_.try_emplace(communicator, Known{secret, 0});
-  if (known->second.secret != secret)
-    base::fail(heddleInvalidUsage, "a communicator's id is in use with another secret");
-  ++known->second.users;
+  secrets_.add(communicator, secret);
 }
 
-void FabricTransport::remove_secret(const std::array<std::uint8_t, 16>& communicator) {
+void FabricTransport::remove_secret(const CommunicatorId& communicator) {
   const std::lock_guard lock(core_->mutex);
-  const auto known = secrets_.find(communicator);
-  if (known == secrets_.end() || --known->second.users > 0) return;
-  sodium_memzero(known->second.secret.data(), known->second.secret.size());
-  secrets_.erase(known);
+  if (!secrets_.remove(communicator)) return;
   for (auto entry = connecting_.begin(); entry != connecting_.end();) {
     if (entry->first.communicator != communicator) {
       ++entry;
@@ -130,14 +121,14 @@ void FabricTransport::remove_secret(const std::array<std::uint8_t, 16>& communic
   std::erase_if(core_->hellos, [&](const Hello& h) { return h.communicator == communicator; });
 }
 
-const Secret& FabricTransport::secret_of(const PipeKey& key) const {
-  const auto known = secrets_.find(key.communicator);
-  if (known == secrets_.end())
+const PipeSecret& FabricTransport::secret_of(const PipeKey& key) const {
+  const PipeSecret* const secret = secrets_.of(key.communicator);
+  if (secret == nullptr)
     base::fail(heddleInvalidUsage,
                "a fabric pipe from rank {} to rank {} is asked for before the secret of its "
                "communicator is known",
                key.from, key.to);
-  return known->second.secret;
+  return *secret;
 }
 
 std::string FabricTransport::description() const {
@@ -193,7 +184,7 @@ SendConnection& FabricTransport::start(const std::string& peer_text, const PipeK
 std::unique_ptr<SendPipe> FabricTransport::connect(const std::string& peer, const PipeKey& key,
                                                    const PipeOptions& options) {
   const std::lock_guard lock(core_->mutex);
-  const Secret& secret = secret_of(key);
+  const PipeSecret& secret = secret_of(key);
   const auto known = connecting_.find(key);
   SendConnection& connection =
       known != connecting_.end() ? *known->second : start(peer, key, options);
@@ -206,8 +197,8 @@ std::unique_ptr<SendPipe> FabricTransport::connect(const std::string& peer, cons
       base::log_warn("NET/OFI {}: drops a welcome with a wrong secret", connection.label());
       return nullptr;
     }
+    connection.open(*welcome);  // first: should the pipe fail, the receiver gets a goodbye
     auto pipe = std::make_unique<FabricSendPipe>(core_, connection, options);
-    connection.open(*welcome);
     connecting_.erase(key);
     return pipe;
   } catch (const base::Error&) {
@@ -221,7 +212,7 @@ std::unique_ptr<ReceivePipe> FabricTransport::accept(const std::string& peer_tex
                                                      const PipeKey& key,
                                                      const PipeOptions& options) {
   const std::lock_guard lock(core_->mutex);
-  const Secret& secret = secret_of(key);
+  const PipeSecret& secret = secret_of(key);
   const Shape shape = shape_of(*core_, options);
   const ProcessAddress address = parse_address(peer_text);
   Peer& peer = core_->peer(address);

@@ -1,7 +1,6 @@
 // Pipes between processes over libfabric. See README.md for the layers below.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,7 +10,7 @@
 
 #include "base/settings.hpp"
 #include "transport/fabric/wire.hpp"
-#include "transport/pipe.hpp"
+#include "transport/secrets.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -31,10 +30,10 @@ class FabricTransport final : public Transport {
 
   // Pipes of a communicator are made only while its secret is known; both ends prove to know it.
   // Several ranks of one process may add the same one.
-  void add_secret(const std::array<std::uint8_t, 16>& communicator, const Secret& secret) override;
+  void add_secret(const CommunicatorId& communicator, const PipeSecret& secret) override;
   // The last one also gives up the pipes of the communicator that are being made; pipes that
   // connect and accept have returned are not touched.
-  void remove_secret(const std::array<std::uint8_t, 16>& communicator) override;
+  void remove_secret(const CommunicatorId& communicator) override;
 
   std::string_view name() const override { return "fabric"; }
   std::string description() const override;
@@ -54,17 +53,13 @@ class FabricTransport final : public Transport {
   void renew_rail(int rail, const std::string& why);
 
  private:
-  const Secret& secret_of(const PipeKey& key) const;
+  const PipeSecret& secret_of(const PipeKey& key) const;
   SendConnection& start(const std::string& peer, const PipeKey& key, const PipeOptions& options);
   void give_up(SendConnection& connection);
 
   std::shared_ptr<Core> core_;
   // The rest is under the core's mutex.
-  struct Known {
-    Secret secret;
-    int users;
-  };
-  std::map<std::array<std::uint8_t, 16>, Known> secrets_;
+  Secrets secrets_;
   std::map<PipeKey, SendConnection*> connecting_;
 };
 

@@ -6,6 +6,7 @@
 // A rail gets a new endpoint when the peer asks for that, or when requests on a failed link end
 // neither well nor badly: closing is the only way to be rid of them.
 #include "transport/fabric/connection.hpp"
+#include "transport/fabric/first_error.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -15,12 +16,7 @@ namespace {
 constexpr int kMostAttempts = 20;
 // A link that fails again so soon is tried again later and later.
 constexpr double kSteadySeconds = 5;
-constexpr double kFirstPause = 0.05, kLeastPause = 1, kMostPause = 30;
-
-// A write to an endpoint that, as far as we know, is still there.
-bool may_land(const Request& request, const Link& link) {
-  return request.verb == Verb::write && link.their_generation <= request.their_generation;
-}
+constexpr double kFirstPause = 0.05;
 
 }  // namespace
 
@@ -32,15 +28,17 @@ void Core::failed(Request& request, const std::string& why) {
     recycle(request);
     return owner->fail(heddleRemoteError, why);
   }
-  if (request.verb == Verb::probe || !peer.dead.empty() || (owner != nullptr && owner->failed()))
-    return recycle(request);
+  const bool lost_write = request.verb == Verb::write && request.gave_up;
+  // Nobody wants the message of a failed connection, but its goodbye promises that nothing arrives
+  // later.
+  const bool unwanted = owner != nullptr && owner->failed() && !lost_write;
+  if (request.verb == Verb::probe || !peer.dead.empty() || unwanted) return recycle(request);
   if (++request.attempts > kMostAttempts) {
     recycle(request);
     if (owner != nullptr) owner->fail(heddleRemoteError, why);
     return;
   }
   const int index = request.link;
-  const bool lost_write = request.verb == Verb::write && request.gave_up;
   const bool of_this_endpoint = request.their_generation == peer.link(index).their_generation;
   hold(request);
   if (of_this_endpoint) {
@@ -65,11 +63,12 @@ void Core::release_held(Peer& peer) {
   RequestQueue queue = std::exchange(peer.held, {});
   while (!queue.empty()) {
     Request& request = *queue.pop();
-    if (!peer.dead.empty() && request.owner == nullptr) {
+    const bool may_still_land = request.gave_up && may_land(request, peer.link(request.link));
+    const bool unwanted = request.owner != nullptr && request.owner->failed() && !may_still_land;
+    if (!peer.dead.empty() || unwanted) {
       recycle(request);
       continue;
     }
-    const bool may_still_land = request.gave_up && may_land(request, peer.link(request.link));
     const int link = may_still_land ? -1 : least_loaded(loads(peer), peer.preference);
     if (link < 0) {
       hold(request);
@@ -86,8 +85,10 @@ void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLev
   if (!link.up) return;
   const TimePoint now = base::Clock::now();
   const bool steady = std::chrono::duration<double>(now - link.up_since).count() > kSteadySeconds;
-  link.pause =
-      steady || link.pause == 0 ? kFirstPause : std::clamp(2 * link.pause, kLeastPause, kMostPause);
+  if (steady || !link.backoff.started())
+    link.backoff.start(kFirstPause);
+  else
+    link.backoff.grow();
   link.up = false;
   link.down_since = now;
   link.why = why;
@@ -97,8 +98,7 @@ void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLev
   });
   link.level = missed ? level : base::LogLevel::info;
   ++link.probe;
-  link.probe_at =
-      now + std::chrono::duration_cast<base::Clock::duration>(base::Seconds(link.pause));
+  link.probe_at = now + link.backoff.pause();
   ++records_[static_cast<std::size_t>(link.rail)].given_up;
   base::log(link.level, "NET/OFI {} is given up: {}; {} of {} rails carry on", name_of(peer, link),
             why, peer.up_count(), peer.link_count());
@@ -126,22 +126,6 @@ void Core::ask_to_close(Peer& peer, int index) {
   if (!retiring_) send_rail_state(peer, index);
 }
 
-std::string Core::name_of(const Peer& peer, const Link& link) const {
-  return fmt::format("rail {} to process {} of host {} (there {})",
-                     rails_[static_cast<std::size_t>(link.rail)]->adapter().name, peer.address.pid,
-                     peer.address.host,
-                     peer.address.rails[static_cast<std::size_t>(link.their_rail)].adapter);
-}
-
-std::string Core::state_of_links(const Peer& peer) const {
-  std::string text;
-  for (const Link& link : peer.links)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ",
-                        rails_[static_cast<std::size_t>(link.rail)]->adapter().name,
-                        link.why.empty() ? "never answered" : link.why);
-  return text;
-}
-
 void Core::renew(int rail, const std::string& why) {
   records_[static_cast<std::size_t>(rail)].retire_why = why;
 }
@@ -153,20 +137,6 @@ void Core::retire_rails() {
       retire_rail(static_cast<int>(rail), std::exchange(records_[rail].retire_why, {}));
 }
 
-void Core::drain(Rail& rail) {
-  std::array<fi_cq_data_entry, 16> entries;
-  std::size_t count = 0;
-  while (true) {
-    if (rail.poll(entries, count) == Rail::Polled::error) {
-      Rail::Failure failure;
-      if (rail.read_error(failure)) on_failure(rail, failure);
-      continue;
-    }
-    for (std::size_t i = 0; i < count; ++i) on_completion(rail, entries[i]);
-    if (count == 0) return;
-  }
-}
-
 template <typename Use>
 void Core::each_link_of(int rail, Use use) {
   for (auto& [instance, peer] : peers_)
@@ -174,56 +144,62 @@ void Core::each_link_of(int rail, Use use) {
       if (peer->link(i).rail == rail) use(*peer, i);
 }
 
+// Once begun it goes through to the end: a rail half closed would stay so.
 void Core::retire_rail(int index, const std::string& why) {
   Rail& retired = rail(index);
   if (!retired.is_open()) return;
   base::log_info("NET/OFI rail {} gets a new endpoint: {}", retired.adapter().name, why);
+  FirstError error;
   retiring_ = true;
   each_link_of(index, [&](Peer& peer, int link) {
-    if (peer.failover && peer.dead.empty()) fail_link(peer, link, why, base::LogLevel::info);
+    error.guard([&] {
+      if (peer.failover && peer.dead.empty()) fail_link(peer, link, why, base::LogLevel::info);
+    });
   });
   // What has arrived has arrived: its sender may know already.
-  drain(retired);
+  error.guard([&] { drain(retired); });
   retired.close_endpoint();
-  if (retired.may_poll_closed()) drain(retired);
+  if (retired.may_poll_closed()) error.guard([&] { drain(retired); });
   each_link_of(index, [&](Peer& peer, int i) {
     Link& link = peer.link(i);
     while (!link.under_way.empty()) {
       Request& request = *link.under_way.front();
       leave(request, false);
       request.gave_up = true;
-      if (may_land(request, link) && peer.failover) ask_to_close(peer, i);
-      failed(request, why);
+      error.guard([&] {
+        if (may_land(request, link) && peer.failover) ask_to_close(peer, i);
+        failed(request, why);
+      });
     }
     // Probes, of a link that was down before: reopening may make a domain of its own, in which
     // their address means nothing (libfabric's tcp faults at it).
-    withdraw_waiting(link, why);
+    error.guard([&] { withdraw_waiting(link, why); });
     if (!retired.may_poll_closed()) link.to = FI_ADDR_NOTAVAIL;
-    if (!peer.failover) peer_died(peer, why);
+    if (!peer.failover) error.guard([&] { peer_died(peer, why); });
   });
   retired.close_completions();
   ++records_[static_cast<std::size_t>(index)].new_endpoints;
   retiring_ = false;
-  reopen_rail(index);
+  error.guard([&] { reopen_rail(index); });
+  error.rethrow();
 }
 
 // Tells every peer, also when the new endpoint has to wait: the old one is closed.
 void Core::reopen_rail(int index) {
   Rail& opened = rail(index);
   RailRecord& record = records_[static_cast<std::size_t>(index)];
-  const bool first_try = record.pause == 0;
+  const bool first_try = !record.backoff.started();
   try {
     opened.reopen();
-    record.pause = 0;
+    record.backoff.reset();
     const auto address = opened.address();
     auto& published = address_.rails[static_cast<std::size_t>(index)];
     published.address.assign(address.begin(), address.end());
     published.generation = opened.generation();
   } catch (const base::Error& error) {
     base::log_info("NET/OFI rail {} stays closed for now: {}", opened.adapter().name, error.what());
-    record.pause = std::clamp(2 * record.pause, kLeastPause, kMostPause);
-    record.reopen_at = base::Clock::now() + std::chrono::duration_cast<base::Clock::duration>(
-                                                base::Seconds(record.pause));
+    record.backoff.grow();
+    record.reopen_at = base::Clock::now() + record.backoff.pause();
   }
   if (!opened.is_open() && !first_try) return;
   each_link_of(index, [&](Peer& peer, int i) {
@@ -235,33 +211,6 @@ void Core::reopen_rail(int index) {
     send_rail_state(peer, i);
     release_held(peer);
   });
-}
-
-std::string Core::shown_provider() const {
-  const auto emulated = [](const auto& rail) { return rail->adapter().emulated; };
-  return address_.provider + (std::ranges::any_of(rails_, emulated) ? " (EMULATED)" : "");
-}
-
-std::vector<RailMetrics> Core::rail_metrics() const {
-  std::vector<RailMetrics> all;
-  for (std::size_t i = 0; i < rails_.size(); ++i) {
-    RailMetrics one;
-    one.provider = shown_provider();
-    one.rail = rails_[i]->adapter().name;
-    one.sent_bytes = records_[i].sent_bytes;
-    one.given_up = records_[i].given_up;
-    one.came_back = records_[i].came_back;
-    one.new_endpoints = records_[i].new_endpoints;
-    one.registrations = rails_[i]->registrations_made();
-    all.push_back(std::move(one));
-  }
-  for (const auto& [instance, peer] : peers_)
-    for (const Link& link : peer->links) {
-      RailMetrics& rail = all[static_cast<std::size_t>(link.rail)];
-      ++rail.links;
-      rail.links_up += link.up;
-    }
-  return all;
 }
 
 }  // namespace heddle::transport::fabric

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "transport/fabric/backoff.hpp"
 #include "transport/fabric/request.hpp"
 #include "transport/fabric/striping.hpp"
 #include "transport/fabric/wire.hpp"
@@ -45,8 +46,13 @@ struct Link {
   std::uint32_t probe = 1;                      // number of the probes since it went down
   int probes = 0;                               // under way or waiting
   base::Clock::time_point probe_at;
-  double pause = 0;  // seconds before the next probe
+  Backoff backoff;  // of probes
 };
+
+// A write to an endpoint that, as far as we know, is still there.
+inline bool may_land(const Request& request, const Link& link) {
+  return request.verb == Verb::write && link.their_generation <= request.their_generation;
+}
 
 struct Peer {
   ProcessAddress address;

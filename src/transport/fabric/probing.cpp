@@ -12,7 +12,6 @@ constexpr std::chrono::milliseconds kTendPeriod{5};
 constexpr double kGraceSeconds = 0.25;
 // With no link left for so long the process is dead.
 constexpr double kDeadSeconds = 2;
-constexpr double kLeastPause = 1, kMostPause = 30;
 constexpr int kMostProbes = 3;  // under way on a link
 constexpr std::size_t kMostStrangers = 4096;
 
@@ -24,6 +23,15 @@ base::Clock::duration seconds(double value) {
   return std::chrono::duration_cast<base::Clock::duration>(base::Seconds(value));
 }
 
+RailEnd end_of(const Rail& rail) {
+  RailEnd end{};
+  end.generation = rail.generation();
+  if (!rail.is_open()) return end;
+  end.address_bytes = static_cast<std::uint32_t>(rail.address().size());
+  std::ranges::copy(rail.address(), end.address.begin());
+  return end;
+}
+
 }  // namespace
 
 Peer* Core::peer_with(std::uint64_t instance) const {
@@ -31,20 +39,16 @@ Peer* Core::peer_with(std::uint64_t instance) const {
   return known == peers_.end() ? nullptr : known->second.get();
 }
 
-void Core::send_rail_state(Peer& peer, int index) {
+void Core::send_rail_state(Peer& peer, int index, std::uint32_t refuses) {
   if (!peer.dead.empty()) return;
   const Link& link = peer.link(index);
-  const Rail& ours = rail(link.rail);
   RailState state{};
   state.from_instance = address_.instance;
   state.to_instance = peer.address.instance;
   state.link = static_cast<std::uint32_t>(index);
-  state.generation = ours.generation();
   state.asks_for = link.asked_for;
-  if (ours.is_open()) {
-    state.address_bytes = static_cast<std::uint32_t>(ours.address().size());
-    std::ranges::copy(ours.address(), state.address.begin());
-  }
+  state.refuses = refuses;
+  state.end = end_of(rail(link.rail));
   Header header{.kind = Kind::rail_state,
                 .connection = 0,
                 .token = 0,
@@ -65,26 +69,46 @@ void Core::on_rail_state(const Header& header, const std::byte* payload) {
       state.link >= peer->links.size() || !peer->dead.empty())
     return;
   const int index = static_cast<int>(state.link);
-  Link& link = peer->link(index);
+  const Link& link = peer->link(index);
+  const Rail& ours = rail(link.rail);
+  if (state.asks_for > ours.generation() && ours.is_open()) {
+    if (serves_a_single(link.rail))
+      send_rail_state(*peer, index, state.asks_for);
+    else
+      renew(link.rail, fmt::format("process {} of host {} gave up writes to it", peer->address.pid,
+                                   peer->address.host));
+  }
+  learn_end(*peer, index, state.end);
+  if (state.refuses > link.their_generation) on_refusal(*peer, index);
+}
+
+// What was given up can go nowhere then: over another link it might be overtaken by itself.
+void Core::on_refusal(Peer& peer, int index) {
+  const Link& link = peer.link(index);
+  peer_died(peer, fmt::format("{} failed with writes under way ({}), and the process cannot close "
+                              "its end of it: others reach it over that rail alone",
+                              name_of(peer, link), link.why));
+  release_held(peer);
+}
+
+void Core::learn_end(Peer& peer, int index, const RailEnd& end) {
+  Link& link = peer.link(index);
   Rail& ours = rail(link.rail);
-  if (state.asks_for > ours.generation() && ours.is_open())
-    renew(link.rail, fmt::format("process {} of host {} gave up writes to it", peer->address.pid,
-                                 peer->address.host));
-  if (state.generation < link.their_generation) return;  // overtaken
-  if (state.generation > link.their_generation) {
-    link.their_generation = state.generation;
+  if (end.generation < link.their_generation) return;  // overtaken
+  if (end.generation > link.their_generation) {
+    link.their_generation = end.generation;
     link.to = FI_ADDR_NOTAVAIL;
     link.their_address.clear();
-    fail_link(*peer, index, "the other end has a new endpoint", base::LogLevel::info);
+    fail_link(peer, index, "the other end has a new endpoint", base::LogLevel::info);
   }
-  if (link.their_address.empty() && state.address_bytes == ours.address().size()) {
-    link.their_address.assign(state.address.begin(), state.address.begin() + state.address_bytes);
+  if (link.their_address.empty() && end.address_bytes == ours.address().size()) {
+    link.their_address.assign(end.address.begin(), end.address.begin() + end.address_bytes);
     if (ours.is_open()) link.to = ours.insert(link.their_address);
     // Probes that wait would go to the old endpoint.
     withdraw_waiting(link, "the other end has a new endpoint");
-    link.probe_at = std::min(link.probe_at, base::Clock::now() + seconds(link.pause));
+    link.probe_at = std::min(link.probe_at, base::Clock::now() + link.backoff.pause());
   }
-  release_held(*peer);
+  release_held(peer);
 }
 
 void Core::send_probe(Peer& peer, int index, Kind kind, std::uint32_t number) {
@@ -92,7 +116,7 @@ void Core::send_probe(Peer& peer, int index, Kind kind, std::uint32_t number) {
   if (!rail(link.rail).is_open() || link.to == FI_ADDR_NOTAVAIL || link.probes > 2 * kMostProbes)
     return;
   const Probe probe{address_.instance, peer.address.instance, static_cast<std::uint32_t>(index),
-                    number};
+                    number, end_of(rail(link.rail))};
   Header header{.kind = kind,
                 .connection = 0,
                 .token = 0,
@@ -116,16 +140,23 @@ void Core::on_probe(const Header& header, const std::byte* payload) {
     if (strangers_.size() > kMostStrangers) strangers_.pop_front();
     return;
   }
-  if (!peer->failover || probe.link >= peer->links.size()) return;
+  if (!peer->failover || !peer->dead.empty() || probe.link >= peer->links.size()) return;
   const int index = static_cast<int>(probe.link);
   Link& link = peer->link(index);
   if (header.kind == Kind::probe) {
-    send_probe(*peer, index, Kind::probe_answer, probe.number);
+    answer(*peer, probe);
     // What works one way may work the other way too.
     if (!link.up) link.probe_at = std::min(link.probe_at, base::Clock::now());
   } else if (!link.up && probe.number == link.probe) {
     link_is_up(*peer, index);
   }
+}
+
+// The prober may have a new endpoint that we have not heard of over another link.
+void Core::answer(Peer& peer, const Probe& probe) {
+  const int index = static_cast<int>(probe.link);
+  learn_end(peer, index, probe.end);
+  send_probe(peer, index, Kind::probe_answer, probe.number);
 }
 
 void Core::link_is_up(Peer& peer, int index) {
@@ -156,6 +187,15 @@ bool Core::is_only_way(int rail) const {
       if (link.up && link.rail == rail) return true;
   }
   return false;
+}
+
+// Whether closing the rail would end the connection to a process that has no other link to us.
+bool Core::serves_a_single(int rail) const {
+  return std::ranges::any_of(peers_, [&](const auto& entry) {
+    const Peer& peer = *entry.second;
+    return !peer.failover && peer.dead.empty() &&
+           std::ranges::any_of(peer.links, [&](const Link& link) { return link.rail == rail; });
+  });
 }
 
 void Core::tend() {
@@ -240,8 +280,8 @@ void Core::tend_down(Peer& peer, int index, TimePoint now) {
     renew(link.rail, link.why);
   if (now >= link.probe_at) {
     if (link.probes < kMostProbes) send_probe(peer, index, Kind::probe, link.probe);
-    link.pause = std::clamp(2 * link.pause, kLeastPause, kMostPause);
-    link.probe_at = now + seconds(link.pause);
+    link.backoff.grow();
+    link.probe_at = now + link.backoff.pause();
   }
   if (!link.was_up && !link.told && peer.up_count() > 0 && down > settings_.rail_timeout) {
     link.told = true;

@@ -76,7 +76,7 @@ const std::byte* ReceiveConnection::peek(std::size_t bytes) {
   const Arrivals::Arrival* arrival = arrivals_.front();
   if (arrival == nullptr) {
     check();
-    if (goodbye_received_ && arrivals_.next() == final_)
+    if (goodbye_received_ && settled())
       base::fail(heddleRemoteError, "{}: the sender closed it after {} messages", label(), final_);
     waited();
     return nullptr;
@@ -142,7 +142,10 @@ bool ReceiveConnection::on_immediate(const Immediate& immediate, std::size_t byt
 }
 
 void ReceiveConnection::retire(Area memory) {
-  while (arrivals_.front() != nullptr) pop();
+  arrivals_.take_cookies([&](std::uint64_t cookie) {
+    auto* const bounce = reinterpret_cast<Request*>(cookie);
+    core_.rail(bounce->rail).return_bounce_buffer(*bounce);
+  });
   Connection::retire(std::move(memory));
 }
 

@@ -106,6 +106,7 @@ void SendConnection::write_stripes(std::byte* data, std::size_t bytes, const Reg
 std::uint64_t SendConnection::send(std::byte* data, std::size_t bytes, const Area& area) {
   check();
   const std::uint64_t sequence = next();
+  part(sequence).borrowed = false;
   if (is_eager(bytes))
     send_eager(data, bytes, area);
   else
@@ -119,6 +120,7 @@ std::uint64_t SendConnection::send_unregistered(const std::byte* data, std::size
   // libfabric's regions and sends take pointers to non-const, and only read.
   std::byte* from = const_cast<std::byte*>(data);
   Part& mine = part(next());
+  mine.borrowed = true;
   const Regions* regions = nullptr;
   if (core_.rail(0).needs_local_registration()) {
     mine.buffer = core_.user_buffers.covering(data, bytes);
@@ -139,6 +141,18 @@ bool SendConnection::sent(std::uint64_t sequence) const {
     if (part(n).under_way == 0) continue;
     check();
     return false;
+  }
+  return true;
+}
+
+bool SendConnection::at_rest() {
+  for (const Link& link : peer_.links)
+    for (const Request* r = link.under_way.front(); r != nullptr; r = r->next)
+      if (r->owner == this && r->buffer == nullptr && part(r->sequence).borrowed) return false;
+  // Its owner may unmap it now.
+  for (Part& part : parts_) {
+    part.regions.clear();
+    part.buffer.reset();
   }
   return true;
 }
@@ -183,13 +197,31 @@ void SendConnection::on_goodbye(const Header& header, const std::byte* payload) 
   core_.closing(*this);
 }
 
+// Given up before its welcome: the receiver may be waiting for messages already, with slots that it
+// keeps until a goodbye. It makes pipes for no longer than its operations wait.
+void SendConnection::retire(Area memory) {
+  Connection::retire(std::move(memory));
+  if (!open_ && nonce_ != decltype(nonce_){})
+    welcome_until_ = base::Deadline(base::Seconds(core_.settings().timeout));
+}
+
 void SendConnection::step_closing() {
-  // Everything sent must have left before its count is told.
-  if (!goodbye_sent_ && (outstanding_ == 0 || error_)) send_goodbye(next());
+  if (!open_ && retired_) {
+    const std::optional<Welcome> welcome = take_welcome();
+    if (!welcome || !expects(*welcome)) return;
+    open(*welcome);
+  }
+  // Everything sent must have left before its count is told. What has been dropped has no request
+  // any more and never got through.
+  if (goodbye_sent_ || outstanding_ != 0) return;
+  const auto dropped =
+      std::ranges::count_if(parts_, [](const Part& part) { return part.under_way != 0; });
+  send_goodbye(next() - static_cast<std::uint64_t>(dropped));
 }
 
 bool SendConnection::drained() const {
-  return error_ || !open_ || (goodbye_sent_ && goodbye_received_ && outstanding_ == 0);
+  if (!open_ || !peer_.dead.empty()) return true;
+  return goodbye_sent_ && (error_ || (goodbye_received_ && outstanding_ == 0));
 }
 
 }  // namespace heddle::transport::fabric

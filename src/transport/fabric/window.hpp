@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "transport/fabric/wire.hpp"
@@ -34,6 +35,13 @@ class Arrivals {
   // The next message in order, or null when it is not whole yet.
   Arrival* front() { return at(next_).whole ? &at(next_) : nullptr; }
   void pop() { at(next_++) = {}; }
+  // Hands out every cookie, also those behind a gap. The arrivals stay, so that duplicates of them
+  // are known.
+  template <typename Use>
+  void take_cookies(Use use) {
+    for (Arrival& arrival : arrivals_)
+      if (const std::uint64_t cookie = std::exchange(arrival.cookie, 0); cookie != 0) use(cookie);
+  }
 
   // One stripe, of `bytes` where that is told and 0 elsewhere, of the message whose sequence ends
   // in these 8 bits. False: none that is expected, or a duplicate.

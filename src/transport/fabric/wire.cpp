@@ -15,12 +15,12 @@ namespace {
 
 // The MAC is the last member: it covers all bytes before it.
 template <typename Message>
-Mac mac_of(const Message& message, const Secret& secret) {
+Mac mac_of(const Message& message, const PipeSecret& secret) {
   return base::Hasher(secret).add(&message, sizeof(Message) - sizeof(Mac)).finish();
 }
 
 template <typename Message>
-bool has_mac(const Message& message, const Secret& secret) {
+bool has_mac(const Message& message, const PipeSecret& secret) {
   return base::same(mac_of(message, secret), message.mac);
 }
 
@@ -61,10 +61,12 @@ Credit decode_credit(const std::byte* from, int rails) {
   return credit;
 }
 
-void seal(Hello& hello, const Secret& secret) { hello.mac = mac_of(hello, secret); }
-bool sealed_by(const Hello& hello, const Secret& secret) { return has_mac(hello, secret); }
-void seal(Welcome& welcome, const Secret& secret) { welcome.mac = mac_of(welcome, secret); }
-bool sealed_by(const Welcome& welcome, const Secret& secret) { return has_mac(welcome, secret); }
+void seal(Hello& hello, const PipeSecret& secret) { hello.mac = mac_of(hello, secret); }
+bool sealed_by(const Hello& hello, const PipeSecret& secret) { return has_mac(hello, secret); }
+void seal(Welcome& welcome, const PipeSecret& secret) { welcome.mac = mac_of(welcome, secret); }
+bool sealed_by(const Welcome& welcome, const PipeSecret& secret) {
+  return has_mac(welcome, secret);
+}
 
 namespace {
 

@@ -14,7 +14,7 @@
 //     ping now and then by either that waits: nothing answers, but it cannot be sent to the dead
 //
 // Between two processes that have several rails in common (connection 0):
-//     probe over one rail                  ->
+//     probe {the rail's endpoint} over it  ->
 //                                          <-  its answer over the same rail, which then is up
 //     rail state {rail, generation, address}, whenever a rail gets a new endpoint, either way
 //
@@ -35,7 +35,7 @@
 namespace heddle::transport::fabric {
 
 inline constexpr std::uint16_t kMagic = 0x4c48;  // "HL"
-inline constexpr std::uint8_t kProtocolVersion = 3;
+inline constexpr std::uint8_t kProtocolVersion = 4;
 inline constexpr int kMaxRails = 32;
 inline constexpr std::uint32_t kMaxWindow = 64;  // messages under way on one connection
 // Room for any control message; credits are split to fit.
@@ -118,11 +118,10 @@ struct Shape {
   std::uint64_t slot_bytes;
 };
 
-using Secret = std::array<std::uint8_t, 32>;
 using Mac = std::array<std::uint8_t, 32>;
 
 struct Hello {
-  std::array<std::uint8_t, 16> communicator;
+  CommunicatorId communicator;
   std::int32_t from, to, channel;
   std::uint32_t connection;  // the sender's id and token, for messages to it
   std::uint32_t token;
@@ -143,29 +142,39 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 72 && std::is_trivially_copyable_v<Welcome>);
 
-// What a probe starts with; the rest is padding. Instances are known to members of the job only.
-struct Probe {
-  std::uint64_t from_instance, to_instance;
-  std::uint32_t link;    // counted as both ends do
-  std::uint32_t number;  // returned by the answer
-};
-
-// The sender's end of a link.
-struct RailState {
-  std::uint64_t from_instance, to_instance;
-  std::uint32_t link;
-  std::uint32_t generation;  // endpoints that its rail has had before
-  // The receiver's rail must be of this generation or a later one: the sender gave up writes to an
-  // earlier endpoint, and only that one's end is theirs too.
-  std::uint32_t asks_for;
+// The endpoint that the sender's rail of a link has now.
+struct RailEnd {
+  std::uint32_t generation;     // endpoints that the rail has had before
   std::uint32_t address_bytes;  // 0 while it is closed
   std::array<std::uint8_t, 256> address;
 };
 
-void seal(Hello& hello, const Secret& secret);
-bool sealed_by(const Hello& hello, const Secret& secret);
-void seal(Welcome& welcome, const Secret& secret);
-bool sealed_by(const Welcome& welcome, const Secret& secret);
+// What a probe and its answer start with; the rest is padding. Instances are known to members of
+// the job only. Whoever gets one knows where to answer, whatever it knew before.
+struct Probe {
+  std::uint64_t from_instance, to_instance;
+  std::uint32_t link;    // counted as both ends do
+  std::uint32_t number;  // returned by the answer
+  RailEnd end;
+};
+static_assert(sizeof(Probe) <= kControlBytes, "a probe is never shorter");
+
+struct RailState {
+  std::uint64_t from_instance, to_instance;
+  std::uint32_t link;
+  // The receiver's rail must be of this generation or a later one: the sender gave up writes to an
+  // earlier endpoint, and only that one's end is theirs too.
+  std::uint32_t asks_for;
+  // The sender will not go on to this generation, which it was asked for: a process that has no
+  // other rail would lose its connection. 0: it was asked for nothing, or will.
+  std::uint32_t refuses;
+  RailEnd end;
+};
+
+void seal(Hello& hello, const PipeSecret& secret);
+bool sealed_by(const Hello& hello, const PipeSecret& secret);
+void seal(Welcome& welcome, const PipeSecret& secret);
+bool sealed_by(const Welcome& welcome, const PipeSecret& secret);
 
 // What a process publishes: how to reach it, and what its peers must have in common with it.
 struct ProcessAddress {

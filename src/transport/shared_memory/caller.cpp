@@ -7,7 +7,7 @@
 namespace heddle::transport {
 
 Caller::Caller(const std::string& peer, const PipeKey& key, const PipeOptions& options,
-               const Secret& secret)
+               const PipeSecret& secret)
     : peer_(parse_address(peer)), key_(key), options_(options), secret_(secret) {
   check_options(options);
 }

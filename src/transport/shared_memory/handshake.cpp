@@ -9,13 +9,13 @@
 namespace heddle::transport {
 namespace {
 
-base::Hasher prover(Step step, const Secret& secret) {
+base::Hasher prover(Step step, const PipeSecret& secret) {
   base::Hasher hasher(secret);
   hasher.add(&step, sizeof step);
   return hasher;
 }
 
-Proof proof_of(const Hello& hello, const Challenge& challenge, const Secret& secret) {
+Proof proof_of(const Hello& hello, const Challenge& challenge, const PipeSecret& secret) {
   return prover(Step::hello, secret)
       .add(&challenge, sizeof challenge)
       .add(&hello, offsetof(Hello, proof))
@@ -23,7 +23,7 @@ Proof proof_of(const Hello& hello, const Challenge& challenge, const Secret& sec
 }
 
 Proof proof_of(const Answer& answer, Step step, const Challenge& challenge, const Hello& hello,
-               const Secret& secret) {
+               const PipeSecret& secret) {
   return prover(step, secret)
       .add(&challenge, sizeof challenge)
       .add(&hello, sizeof hello)
@@ -42,7 +42,7 @@ Nonce new_nonce() {
 Challenge new_challenge() { return {kHandshakeMagic, kHandshakeVersion, 0, new_nonce()}; }
 
 Hello new_hello(const PipeKey& key, const PipeOptions& options, const Challenge& challenge,
-                const Secret& secret) {
+                const PipeSecret& secret) {
   Hello hello = {};
   hello.magic = kHandshakeMagic;
   hello.version = kHandshakeVersion;
@@ -58,7 +58,7 @@ Hello new_hello(const PipeKey& key, const PipeOptions& options, const Challenge&
 }
 
 Answer new_answer(Step step, std::string_view refusal, const Challenge& challenge,
-                  const Hello& hello, const Secret& secret) {
+                  const Hello& hello, const PipeSecret& secret) {
   Answer answer = {};
   answer.accepted = refusal.empty() ? 1 : 0;
   std::memcpy(answer.reason, refusal.data(), std::min(refusal.size(), sizeof answer.reason - 1));
@@ -66,12 +66,12 @@ Answer new_answer(Step step, std::string_view refusal, const Challenge& challeng
   return answer;
 }
 
-bool proves(const Hello& hello, const Challenge& challenge, const Secret& secret) {
+bool proves(const Hello& hello, const Challenge& challenge, const PipeSecret& secret) {
   return base::same(hello.proof, proof_of(hello, challenge, secret));
 }
 
 bool proves(const Answer& answer, Step step, const Challenge& challenge, const Hello& hello,
-            const Secret& secret) {
+            const PipeSecret& secret) {
   return base::same(answer.proof, proof_of(answer, step, challenge, hello, secret));
 }
 

@@ -20,8 +20,6 @@
 
 namespace heddle::transport {
 
-using CommunicatorId = std::array<std::uint8_t, 16>;
-using Secret = std::array<std::uint8_t, 32>;  // of one communicator, known to its ranks alone
 using Nonce = std::array<std::uint8_t, 32>;
 using Proof = std::array<std::uint8_t, 32>;
 
@@ -63,13 +61,13 @@ enum class Step : std::uint8_t { hello = 1, welcome = 2, ready = 3 };
 
 Challenge new_challenge();
 Hello new_hello(const PipeKey& key, const PipeOptions& options, const Challenge& challenge,
-                const Secret& secret);
+                const PipeSecret& secret);
 Answer new_answer(Step step, std::string_view refusal, const Challenge& challenge,
-                  const Hello& hello, const Secret& secret);
+                  const Hello& hello, const PipeSecret& secret);
 
-bool proves(const Hello& hello, const Challenge& challenge, const Secret& secret);
+bool proves(const Hello& hello, const Challenge& challenge, const PipeSecret& secret);
 bool proves(const Answer& answer, Step step, const Challenge& challenge, const Hello& hello,
-            const Secret& secret);
+            const PipeSecret& secret);
 
 PipeKey key_of(const Hello& hello);
 PipeOptions options_of(const Hello& hello);

@@ -19,7 +19,7 @@ namespace heddle::transport {
 class Caller {
  public:
   Caller(const std::string& peer, const PipeKey& key, const PipeOptions& options,
-         const Secret& secret);
+         const PipeSecret& secret);
   // True when the receiver has accepted the ring. Throws when the peer cannot be reached, refuses
   // or cannot prove that it knows the secret.
   bool step();
@@ -40,7 +40,7 @@ class Caller {
   Address peer_;
   PipeKey key_;
   PipeOptions options_;
-  Secret secret_;
+  PipeSecret secret_;
   State state_ = State::connect;
   base::UniqueFd socket_;
   Challenge challenge_ = {};
@@ -51,7 +51,7 @@ class Caller {
 };
 
 // Null when the communicator is not known (yet).
-using SecretFinder = std::function<const Secret*(const CommunicatorId&)>;
+using SecretFinder = std::function<const PipeSecret*(const CommunicatorId&)>;
 
 // The receiving end: a connection that the listener took. It is a stranger until it has proved
 // otherwise, and is dropped when it has not by its deadline.
@@ -93,7 +93,7 @@ class Visitor {
   State state_ = State::challenge;
   Challenge challenge_;
   Hello hello_ = {};
-  Secret secret_ = {};
+  PipeSecret secret_ = {};
   std::size_t have_ = 0;
   base::UniqueFd ring_;
   RingMemory memory_;

@@ -36,19 +36,15 @@ void SharedMemoryTransport::close_unclaimed(const PipeKey& key, const Arrival& a
   if (arrival.memory) SharedMemoryReceivePipe(arrival.memory, key, arrival.options);
 }
 
-void SharedMemoryTransport::add_secret(const CommunicatorId& communicator, const Secret& secret) {
+void SharedMemoryTransport::add_secret(const CommunicatorId& communicator,
+                                       const PipeSecret& secret) {
   const std::lock_guard lock(mutex_);
-  const auto [found, added] = known_.try_emplace(communicator, Known{secret, 0});
-  if (found->second.secret != secret)
-    base::fail(heddleInvalidUsage, "a communicator was added to shared memory with two secrets");
-  ++found->second.users;
+  secrets_.add(communicator, secret);
 }
 
 void SharedMemoryTransport::remove_secret(const CommunicatorId& communicator) {
   const std::lock_guard lock(mutex_);
-  const auto found = known_.find(communicator);
-  if (found == known_.end() || --found->second.users > 0) return;
-  known_.erase(found);
+  if (!secrets_.remove(communicator)) return;
   std::erase_if(callers_,
                 [&](const auto& entry) { return entry.first.communicator == communicator; });
   for (Visitor& visitor : visitors_)
@@ -73,11 +69,11 @@ void SharedMemoryTransport::check_reaches(const std::string& peer, const PipeKey
                pipe_name(key), peer, address());
 }
 
-const Secret& SharedMemoryTransport::secret_of(const PipeKey& key) const {
-  const auto found = known_.find(key.communicator);
-  if (found == known_.end())
+const PipeSecret& SharedMemoryTransport::secret_of(const PipeKey& key) const {
+  const PipeSecret* const secret = secrets_.of(key.communicator);
+  if (secret == nullptr)
     base::fail(heddleInvalidUsage, "the {}: its communicator has no secret here", pipe_name(key));
-  return found->second.secret;
+  return *secret;
 }
 
 std::unique_ptr<SendPipe> SharedMemoryTransport::connect(const std::string& peer,
@@ -141,9 +137,8 @@ void SharedMemoryTransport::progress() {
 
 void SharedMemoryTransport::receive_visitors() {
   take_connections();
-  const auto find = [this](const CommunicatorId& communicator) -> const Secret* {
-    const auto found = known_.find(communicator);
-    return found == known_.end() ? nullptr : &found->second.secret;
+  const auto find = [this](const CommunicatorId& communicator) {
+    return secrets_.of(communicator);
   };
   for (Visitor& visitor : visitors_) {
     visitor.step(find);

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <variant>
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "transport/secrets.hpp"
 #include "transport/shared_memory/rendezvous.hpp"
 
 namespace heddle::transport {
@@ -26,7 +26,7 @@ class SharedMemoryTransport final : public Transport {
   // Lets pipes of a communicator be made, by peers that know the secret too. Several ranks of one
   // process may add the same; the last remove_secret ends what is still being connected. Pipes that
   // connect or accept have returned are not touched.
-  void add_secret(const CommunicatorId& communicator, const Secret& secret) override;
+  void add_secret(const CommunicatorId& communicator, const PipeSecret& secret) override;
   void remove_secret(const CommunicatorId& communicator) override;
 
   // Whether the process with that address can be connected to from this one, as far as the address
@@ -44,10 +44,6 @@ class SharedMemoryTransport final : public Transport {
   void progress() override;
 
  private:
-  struct Known {
-    Secret secret;
-    int users;
-  };
   // A ring that has arrived and that nobody has accepted yet; no memory: it was refused.
   struct Arrival {
     RingMemory memory;
@@ -56,7 +52,7 @@ class SharedMemoryTransport final : public Transport {
   };
 
   // These need mutex_.
-  const Secret& secret_of(const PipeKey& key) const;
+  const PipeSecret& secret_of(const PipeKey& key) const;
   void receive_visitors();
   void take_connections();
   bool drop_oldest_stranger();
@@ -71,7 +67,7 @@ class SharedMemoryTransport final : public Transport {
   std::mutex mutex_;
   Listener listener_;
   int listener_error_ = 0;  // errno of the last accept, 0 when it went well
-  std::map<CommunicatorId, Known> known_;
+  Secrets secrets_;
   std::map<PipeKey, Caller> callers_;
   std::vector<Visitor> visitors_;
   std::map<PipeKey, Arrival> arrivals_;

@@ -60,7 +60,7 @@ bool Visitor::receive_hello() {
 }
 
 bool Visitor::authenticate(const SecretFinder& find) {
-  const Secret* const secret = find(hello_.communicator);
+  const PipeSecret* const secret = find(hello_.communicator);
   if (secret == nullptr) return false;
   if (!proves(hello_, challenge_, *secret)) {
     drop("it does not know the communicator's secret");

@@ -31,7 +31,7 @@ using transport::ReceivePipe;
 using transport::SendPipe;
 
 inline const std::vector<std::string> kLoopback = {"lo"};
-inline constexpr transport::fabric::Secret kSecret = {4, 5, 6};
+inline constexpr transport::PipeSecret kSecret = {4, 5, 6};
 
 inline base::Settings settings(const std::string& provider, bool rma = true) {
   base::Settings result;

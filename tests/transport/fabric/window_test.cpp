@@ -79,6 +79,21 @@ TEST_CASE("duplicates and strays do not count") {
   CHECK(arrivals.arrived() == 2);
 }
 
+TEST_CASE("every cookie is handed out once, those behind a gap too") {
+  Arrivals arrivals(4);
+  CHECK(arrivals.stripe({1, 0, 0, 2}, 0));  // half of message 0
+  CHECK(arrivals.message(1, nullptr, 1, 11));
+  CHECK(arrivals.message(3, nullptr, 1, 33));
+  std::vector<std::uint64_t> cookies;
+  const auto keep = [&](std::uint64_t cookie) { cookies.push_back(cookie); };
+  arrivals.take_cookies(keep);
+  CHECK(cookies == std::vector<std::uint64_t>{11, 33});
+  arrivals.take_cookies(keep);
+  CHECK(cookies.size() == 2);
+  CHECK_FALSE(arrivals.message(3, nullptr, 1, 34));  // a duplicate still
+  CHECK(arrivals.arrived() == 2);
+}
+
 TEST_CASE("credits are used in order whatever the order of arrival") {
   std::mt19937 random(2);
   Grants grants(8);

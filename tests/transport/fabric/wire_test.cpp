@@ -44,7 +44,7 @@ TEST_CASE("a text that is no address is refused") {
 }
 
 TEST_CASE("a seal holds for its secret and its content only") {
-  Secret secret{1}, other{2};
+  transport::PipeSecret secret{1}, other{2};
   Hello hello{};
   hello.from = 3;
   seal(hello, secret);

@@ -73,7 +73,7 @@ Message read_message(SharedMemoryTransport& shm, const base::UniqueFd& socket) {
 }
 
 // A sender that knows the secret and then hands over what it likes.
-Answer offer(SharedMemoryTransport& shm, const Secret& secret, int file,
+Answer offer(SharedMemoryTransport& shm, const PipeSecret& secret, int file,
              const PipeOptions& options = kOptions) {
   const base::UniqueFd socket = stream_to(shm);
   const auto challenge = read_message<Challenge>(shm, socket);
@@ -103,7 +103,7 @@ TEST_CASE("a sender with another secret is dropped; the right one still gets its
   SharedMemoryTransport b;
   a.add_secret(kCommunicator, kSecret);
   b.add_secret(kCommunicator, kSecret);
-  impostor.add_secret(kCommunicator, Secret{66});
+  impostor.add_secret(kCommunicator, PipeSecret{66});
   const std::string text = error_of([&] {
     until([&] {
       CHECK(b.accept(a.address(), key(0, 1), kOptions) == nullptr);
@@ -133,7 +133,7 @@ TEST_CASE("a receiver that cannot prove the secret gets no memory") {
   std::size_t have = 0;
   REQUIRE(receive_message(socket.get(), &hello, sizeof hello, have) == Io::done);
   CHECK(proves(hello, challenge, kSecret));
-  const Answer answer = new_answer(Step::welcome, "", challenge, hello, Secret{66});
+  const Answer answer = new_answer(Step::welcome, "", challenge, hello, PipeSecret{66});
   REQUIRE(send_message(socket.get(), &answer, sizeof answer) == Io::done);
   CHECK(error_of([&] {
           a.connect(address, key(0, 1), kOptions);
@@ -146,7 +146,7 @@ TEST_CASE("a proof is good for one challenge, one pipe and one step") {
   const Hello hello = new_hello(key(0, 1), kOptions, challenge, kSecret);
   CHECK(proves(hello, challenge, kSecret));
   CHECK_FALSE(proves(hello, new_challenge(), kSecret));
-  CHECK_FALSE(proves(hello, challenge, Secret{}));
+  CHECK_FALSE(proves(hello, challenge, PipeSecret{}));
   Hello changed = hello;
   changed.to = 2;
   CHECK_FALSE(proves(changed, challenge, kSecret));

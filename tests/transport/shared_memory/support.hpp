@@ -25,7 +25,7 @@ using test::kPatience;
 using test::open_descriptors;
 using test::pattern;
 
-inline constexpr Secret kSecret = {1, 2, 3, 4};
+inline constexpr PipeSecret kSecret = {1, 2, 3, 4};
 inline constexpr PipeOptions kOptions = {4, 8192};
 
 // Calls `attempt` until it gives something that is not null or false.

@@ -107,7 +107,7 @@ TEST_CASE("two ends that connect first and accept later do not wait for each oth
 TEST_CASE("communicators with the same ranks do not meet") {
   Two two;
   const CommunicatorId other = {9};
-  const Secret secret = {99};
+  const PipeSecret secret = {99};
   two.a.add_secret(other, secret);
   two.b.add_secret(other, secret);
   Ends first = connect_both(two.a, two.b, key(0, 1));
@@ -175,7 +175,7 @@ TEST_CASE("a secret counts its users") {
   two.a.remove_secret(kCommunicator);
   Ends ends = connect_both(two.a, two.b, key(0, 1));
   CHECK(ends.send != nullptr);
-  CHECK_THROWS_AS(two.a.add_secret(kCommunicator, Secret{8}), base::Error);
+  CHECK_THROWS_AS(two.a.add_secret(kCommunicator, PipeSecret{8}), base::Error);
 }
 
 TEST_CASE("a ring that nobody accepted tells its sender when the communicator leaves") {

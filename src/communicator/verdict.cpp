@@ -54,11 +54,9 @@ std::optional<Failure> find_vanished(const std::vector<RankState>& ranks) {
   const RankState* gone = nullptr;
   bool anybody = false;  // waits
   for (const RankState& state : ranks) {
-    if (state.left)
-      anybody = true;
-    else if (state.silent > kVanishedSeconds && state.host_silent > kVanishedSeconds)
+    if (!state.left && state.silent > kVanishedSeconds && state.host_silent > kVanishedSeconds)
       gone = &state;
-    else if (state.stands_still)
+    else if (state.left || state.stands_still)
       anybody = true;
     else
       return std::nullopt;

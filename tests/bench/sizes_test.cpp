@@ -1,5 +1,5 @@
-#include "catch.hpp"
 #include "harness/sizes.hpp"
+#include "catch.hpp"
 
 using heddle::bench::parse_bytes;
 using heddle::bench::part_count;

@@ -99,7 +99,7 @@ def main():
         name = row["algorithm"]["value"]
         used = perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info")
         channels = "1 channel" if row["channels"] == 1 else f"{row['channels']} channels"
-        says(used, f"{name} on {channels} in chunks")
+        says(used, f"{name} on {channels} in messages")
         says(used, "measured best on loom")
         forced = "ring" if name != "ring" else "tree"
         says(perf(HEDDLE_TUNING_FILE=path, HEDDLE_LOG="info", HEDDLE_ALGO=forced),

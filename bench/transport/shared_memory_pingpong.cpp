@@ -57,7 +57,7 @@ std::string trade(int socket, const std::string& mine) {
 Pair make_pair_of_pipes(transport::SharedMemoryTransport& shm, int socket, int rank,
                         const transport::PipeOptions& options) {
   const transport::CommunicatorId id = {1};
-  shm.add_secret(id, transport::Secret{2});
+  shm.add_secret(id, transport::PipeSecret{2});
   const std::string peer = trade(socket, shm.address());
   Pair pipes;
   const base::Deadline deadline(kPatience);

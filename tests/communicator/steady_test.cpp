@@ -16,8 +16,9 @@ namespace heddle::test {
 namespace {
 
 constexpr int kRanks = 3;
-constexpr int kOperations = 100;
-constexpr int kBatches = 100;
+// Few: a batch must fit between two heartbeats, which allocate, on a busy machine too.
+constexpr int kOperations = 20;
+constexpr int kBatches = 500;
 
 // Of the whole process: ranks are threads, and some of the work is done by others.
 struct Cost {

@@ -117,10 +117,16 @@ def unresponsive(what, script, provider, program, seed):
     script_file.write_text(text)
     job = run(script, provider, program, seed, HEDDLE_TIMEOUT=str(DEADLINE))
     expect(0 not in job.statuses(DEADLINE + 20), f"{what}: a rank ends well:\n{job.text()}")
+    names_it = re.compile(rf"\brank 1\b|process {job.ranks[1].pid} ")
+    # A rank that was through with that communicator hears, in another, who ended because of it.
+    hears = re.compile(r"\brank [02] .* destroyed its communicator")
+    named = 0
     for rank in (0, 2):
         told = re.search(rf"^rank {rank}: .*$", job.texts()[rank], re.MULTILINE)
-        expect(told and re.search(rf"\brank 1\b|process {job.ranks[1].pid} ", told[0]),
+        expect(told and (names_it.search(told[0]) or hears.search(told[0])),
                f"{what}: rank {rank} does not name rank 1:\n{job.text()}")
+        named += names_it.search(told[0]) is not None
+    expect(named > 0, f"{what}: nobody names rank 1:\n{job.text()}")
     job.close()
     return text
 

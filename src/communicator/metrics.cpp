@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kPeriod{1};
 
-std::string quoted(std::string_view text) {
+std::string label_value(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -164,7 +164,7 @@ std::string Metrics::text() {
   std::string out;
   const std::string process = fmt::format("pid=\"{}\"", getpid());
   Family(out, "heddle_process_info", "gauge", "The process that these metrics are of.")
-      .add(fmt::format("{},host={},version=\"{}.{}.{}\"", process, quoted(base::host_name()),
+      .add(fmt::format("{},host={},version=\"{}.{}.{}\"", process, label_value(base::host_name()),
                        HEDDLE_MAJOR, HEDDLE_MINOR, HEDDLE_PATCH),
            1);
   const auto add_counts = [&](std::string_view name, std::string_view help,
@@ -184,9 +184,9 @@ std::string Metrics::text() {
   for (const RailColumn& column : kRailColumns) {
     Family family(out, column.name, column.type, column.help);
     for (const auto& [names, rail] : rails)
-      family.add(
-          fmt::format("{},provider={},rail={}", process, quoted(names.first), quoted(names.second)),
-          rail.*column.value);
+      family.add(fmt::format("{},provider={},rail={}", process, label_value(names.first),
+                             label_value(names.second)),
+                 rail.*column.value);
   }
   return out;
 }

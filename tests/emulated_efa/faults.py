@@ -50,10 +50,10 @@ def error(chance):
 
 def dead(chance):
     """An adapter for a time, and sometimes another whenever its turn comes. Late enough for ranks to
-    have met on a busy machine."""
+    have met, and long enough for one of them to use it, on a busy machine."""
     adapters = chance.sample(range(ADAPTERS), chance.randint(1, 2))
     lines = [f"dead {adapters[0]} at {chance.randint(2500, 3100)}ms "
-             f"for {chance.randint(300, 800)}ms rank {chance.randrange(RANKS)}\n"]
+             f"for {chance.randint(600, 1200)}ms rank {chance.randrange(RANKS)}\n"]
     # By operations: while all wait for the first, nobody could notice that the second is away.
     lines += [f"dead {adapter} after {chance.randint(100, 300)} for {chance.randint(50, 600)}ms "
               f"rank {chance.randrange(RANKS)}\n" for adapter in adapters[1:]]

@@ -92,8 +92,9 @@ def main():
             cells = json.load(file)["cells"]
         assert [cell["bytes"] for cell in cells] == [1024, 65536], cells
         assert all(cell["tuned_over_best"] >= 1 for cell in cells), cells
-        # On a busy machine the time is over before the second is measured at every size.
-        assert any(cell["candidates"] > 1 for cell in cells), cells
+        # On a busy machine the time may be over before the second is measured; then it says so.
+        if "there was no time for" not in text:
+            assert all(cell["candidates"] > 1 for cell in cells), cells
 
         # Nothing is left in the way, also of a run that is killed while it writes.
         assert sorted(os.listdir(folder)) == ["machine.json", "results.json"], os.listdir(folder)

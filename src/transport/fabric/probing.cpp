@@ -152,10 +152,10 @@ void Core::on_probe(const Header& header, const std::byte* payload) {
   }
 }
 
-// The prober may have a new endpoint that we have not heard of over another link.
+// While no link is up, nothing but the probe itself tells of a new endpoint of the prober.
 void Core::answer(Peer& peer, const Probe& probe) {
   const int index = static_cast<int>(probe.link);
-  learn_end(peer, index, probe.end);
+  if (peer.up_count() == 0) learn_end(peer, index, probe.end);
   send_probe(peer, index, Kind::probe_answer, probe.number);
 }
 

@@ -9,14 +9,15 @@ if(HEDDLE_SANITIZE)
   # -O1: instrumented code takes the compiler many times longer to optimise further.
   add_compile_options(-fsanitize=${HEDDLE_SANITIZE} -fno-omit-frame-pointer -g -O1)
   add_link_options(-fsanitize=${HEDDLE_SANITIZE})
-  add_library(heddle_leak_suppressions OBJECT ${CMAKE_CURRENT_LIST_DIR}/leak_suppressions.cpp)
+  add_library(heddle_sanitizer_suppressions OBJECT
+              ${CMAKE_CURRENT_LIST_DIR}/sanitizer_suppressions.cpp)
 endif()
 
 # heddle_sanitized(program ...): what a program of a sanitizer build links beside its own.
 function(heddle_sanitized)
   if(HEDDLE_SANITIZE)
     foreach(program ${ARGN})
-      target_sources(${program} PRIVATE $<TARGET_OBJECTS:heddle_leak_suppressions>)
+      target_sources(${program} PRIVATE $<TARGET_OBJECTS:heddle_sanitizer_suppressions>)
     endforeach()
   endif()
 endfunction()

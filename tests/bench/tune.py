@@ -34,8 +34,8 @@ def tune(*arguments, budget="3"):
 
 
 def on_two_hosts(*command, **settings):
-    """Under mpirun, one rank on each of two hosts that both are this one, joined by tcp. One program
-    for both: Open MPI 5.0.7's mpirun may crash when it is given several."""
+    """Under mpirun, one rank on each of two hosts that both are this one, joined by tcp. One
+    program for both: Open MPI 5.0.7's mpirun may crash when it is given several."""
     # MPI's plugins are unloaded before a leak checker could name them.
     settings = dict(settings, HEDDLE_PROVIDER="tcp", ASAN_OPTIONS="detect_leaks=0")
     each = 'export HEDDLE_HOSTID="host$OMPI_COMM_WORLD_RANK"; exec "$@"'

@@ -49,8 +49,8 @@ def error(chance):
 
 
 def dead(chance):
-    """An adapter for a time, and sometimes another whenever its turn comes. Late enough for ranks to
-    have met, and long enough for one of them to use it, on a busy machine."""
+    """An adapter for a time, and sometimes another whenever its turn comes. Late enough for ranks
+    to have met, and long enough for one of them to use it, on a busy machine."""
     adapters = chance.sample(range(ADAPTERS), chance.randint(1, 2))
     lines = [f"dead {adapters[0]} at {chance.randint(2500, 3100)}ms "
              f"for {chance.randint(600, 1200)}ms rank {chance.randrange(RANKS)}\n"]

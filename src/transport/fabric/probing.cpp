@@ -152,10 +152,10 @@ void Core::on_probe(const Header& header, const std::byte* payload) {
   }
 }
 
-// While no link is up, nothing but the probe itself tells of a new endpoint of the prober.
+// The prober may have a new endpoint that we have not heard of over another link.
 void Core::answer(Peer& peer, const Probe& probe) {
   const int index = static_cast<int>(probe.link);
-  if (peer.up_count() == 0) learn_end(peer, index, probe.end);
+  learn_end(peer, index, probe.end);
   send_probe(peer, index, Kind::probe_answer, probe.number);
 }
 

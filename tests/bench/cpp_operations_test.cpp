@@ -11,10 +11,12 @@
 #include "bench/text.hpp"
 #include "catch.hpp"
 #include "heddle/heddle.hpp"
+#include "support/errors.hpp"
 
 using heddle::Communicator;
 using heddle::Error;
 using heddle::Op;
+using heddle::test::what_of;
 using Floats = std::vector<float>;
 using Counts = std::vector<std::size_t>;
 
@@ -28,16 +30,6 @@ void same(const Floats& got, const Floats& expected, const char* what) {
   std::string text = std::string(what) + ":";
   for (const float value : got) text += ' ' + std::to_string(value);
   throw std::runtime_error(text);
-}
-
-template <typename Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 void on_ranks(const std::function<void(Communicator&)>& body) {
@@ -226,7 +218,7 @@ TEST_CASE("a group whose body throws does nothing, and the next one works") {
     }
     if (!thrown) throw std::runtime_error("the body's exception is lost");
     same(values, {1, 2}, "after the throw");
-    const std::string text = refusal([&] {
+    const std::string text = what_of<Error>([&] {
       heddle::group([&] {
         world.all_reduce(values, Op::sum);
         world.all_gather(values, values);
@@ -259,7 +251,7 @@ TEST_CASE("scaled sums stand wherever an op does, and move") {
     same(buffer, world.rank() == 1 ? sums : ones, "reduce");
     const std::vector<double> doubles = {1};
     std::vector<double> out(1);
-    const std::string text = refusal([&] { world.all_reduce(doubles, out, scaled); });
+    const std::string text = what_of<Error>([&] { world.all_reduce(doubles, out, scaled); });
     if (!has(text, "float")) throw std::runtime_error(text);
   });
 }
@@ -272,31 +264,35 @@ TEST_CASE("sizes that fit no operation are refused, with both named") {
       if (!has(got, part)) throw std::runtime_error(got + " lacks " + part);
     };
     if (world.rank() == 0) {
-      expect(refusal([&] { world.broadcast(three, four, 0); }),
+      expect(what_of<Error>([&] { world.broadcast(three, four, 0); }),
              "broadcast: send holds 3 elements and receive 4; they must be equal");
-      expect(refusal([&] { world.reduce(four, three, Op::sum, 0); }),
+      expect(what_of<Error>([&] { world.reduce(four, three, Op::sum, 0); }),
              "reduce: send holds 4 elements and receive 3; they must be equal");
-      expect(refusal([&] { world.gather(four, nine, 0); }),
+      expect(what_of<Error>([&] { world.gather(four, nine, 0); }),
              "gather: send holds 4 elements and receive 9; receive must hold 3 times as many, a "
              "part per rank");
-      expect(refusal([&] { world.scatter(nine, four, 0); }),
+      expect(what_of<Error>([&] { world.scatter(nine, four, 0); }),
              "scatter: send holds 9 elements and receive 4; send must hold 3 times as many");
-      expect(refusal([&] { world.reduce_scatter_v(nine, three, counts, Op::sum); }),
+      expect(what_of<Error>([&] { world.reduce_scatter_v(nine, three, counts, Op::sum); }),
              "receive holds 3 elements; the count of this rank, 0, is 1");
     }
-    expect(refusal([&] { world.all_to_all(four, four); }),
+    expect(what_of<Error>([&] { world.all_to_all(four, four); }),
            "all_to_all: send holds 4 elements and receive 4; they must be equal and a multiple of "
            "3, a part per rank");
-    expect(refusal([&] { world.all_to_all(three, nine); }), "send holds 3 elements and receive 9");
-    expect(refusal([&] { world.all_gather_v(nine, nine, counts); }),
+    expect(what_of<Error>([&] { world.all_to_all(three, nine); }),
+           "send holds 3 elements and receive 9");
+    expect(what_of<Error>([&] { world.all_gather_v(nine, nine, counts); }),
            "all_gather_v: send holds 9 elements; the count of this rank");
     const Floats own(counts[static_cast<std::size_t>(world.rank())]);
-    expect(refusal([&] { world.all_gather_v(own, three, counts); }),
+    expect(what_of<Error>([&] { world.all_gather_v(own, three, counts); }),
            "all_gather_v: receive holds 3 elements; its blocks end at 6");
-    expect(refusal([&] { world.all_gather_v(own, nine, {counts, far}); }), "its blocks end at 12");
-    expect(refusal([&] { world.all_gather_v(Floats(own), nine, two); }),
+    expect(what_of<Error>([&] {
+             world.all_gather_v(own, nine, {counts, far});
+           }),
+           "its blocks end at 12");
+    expect(what_of<Error>([&] { world.all_gather_v(Floats(own), nine, two); }),
            "counts holds 2 entries of 3 ranks; allowed: one a rank");
-    expect(refusal([&] {
+    expect(what_of<Error>([&] {
              world.all_to_all_v(nine, counts, nine, {counts, two});
            }),
            "displacements holds 2 entries of 3 ranks");

@@ -5,6 +5,7 @@
 
 #include "transport/fabric/connection.hpp"
 #include "transport/fabric/first_error.hpp"
+#include "transport/fabric/meeting.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -73,6 +74,7 @@ Connection& Core::add(std::unique_ptr<Connection> connection) {
 
 void Core::retire(Connection& connection, Area memory) {
   connection.retire(std::move(memory));
+  connection.step_closing();  // nobody may call progress() soon
   closing(connection);
 }
 
@@ -148,6 +150,12 @@ bool Core::on_message(Request& bounce, std::size_t bytes) {
     case Kind::probe:
     case Kind::probe_answer: return on_probe(header, payload), false;
     case Kind::rail_state: return on_rail_state(header, payload), false;
+    case Kind::introduce:
+      if (meeting != nullptr) meeting->on_introduce(header, payload);
+      return false;
+    case Kind::introduced:
+      if (meeting != nullptr) meeting->on_introduced(header, payload);
+      return false;
     default: break;
   }
   Connection* connection = find(header.connection);
@@ -202,12 +210,15 @@ void Core::on_failure(Rail& rail, const Rail::Failure& failure) {
     failed(*request, failure.text);
     return;
   }
-  Connection& owner = *request->owner;
+  Connection* const owner = request->owner;
+  Peer& peer = *request->peer;
   leave(*request, false);
   recycle(*request);
-  if (failure.code == FI_ECANCELED && owner.retired()) return;
-  owner.fail(heddleRemoteError, failure.text);
-  if (means_peer_is_gone(failure.code)) peer_died(owner.peer(), failure.text);
+  if (owner != nullptr) {
+    if (failure.code == FI_ECANCELED && owner->retired()) return;
+    owner->fail(heddleRemoteError, failure.text);
+  }
+  if (means_peer_is_gone(failure.code)) peer_died(peer, failure.text);
 }
 
 // Completions that have been read are nowhere else any more: each is handled, whatever the handling

@@ -31,6 +31,14 @@ bool means_peer_is_gone(int code) {
   }
 }
 
+// What is no payload.
+bool is_control(const Request& request) {
+  if (request.buffer == nullptr) return false;
+  Header header;
+  std::memcpy(&header, request.buffer->data, sizeof header);
+  return header.kind != Kind::eager && header.kind != Kind::ahead;
+}
+
 }  // namespace
 
 Core::~Core() {
@@ -88,10 +96,12 @@ Connection* Core::find(std::uint32_t id) const {
 
 void Core::purge(Connection& connection) {
   Peer& peer = connection.peer();
-  // Where one was under way before, and may arrive yet, the goodbye has to wait for it.
+  // The other end is to be told. Where a write was under way before, and may arrive yet, the
+  // goodbye has to wait for it.
   const auto may_go = [&](const Request& request) {
-    return request.owner == &connection &&
-           !(peer.dead.empty() && request.gave_up && may_land(request, peer.link(request.link)));
+    if (request.owner != &connection) return false;
+    if (!peer.dead.empty()) return true;
+    return !is_control(request) && !(request.gave_up && may_land(request, peer.link(request.link)));
   };
   const auto drop = [&](RequestQueue& queue, bool on_link) {
     RequestQueue kept, dropped;
@@ -114,7 +124,10 @@ void Core::peer_died(Peer& peer, const std::string& why) {
   if (!peer.dead.empty()) return;
   peer.dead = why;
   for (const auto& connection : connections_)
-    if (connection && &connection->peer() == &peer) connection->fail(heddleRemoteError, why);
+    if (connection && &connection->peer() == &peer) {
+      connection->fail(heddleRemoteError, why);
+      purge(*connection);
+    }
 }
 
 void Core::on_immediate(const fi_cq_data_entry& entry) {

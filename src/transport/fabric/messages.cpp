@@ -101,19 +101,21 @@ std::optional<MessageSender::Sent> MessageSender::send(const std::byte* data, st
   if (answer == SendMatcher::Answer::ahead && small && core_->rma() &&
       matcher_.ahead() < kMostAhead) {
     const std::uint64_t first = matcher_.sent_ahead(tag, bytes);
-    connection_.send_ahead({ahead_++, static_cast<std::uint32_t>(first)}, tag, data, bytes);
-    return Sent{true, 0};
+    const Ahead ahead{ahead_++, static_cast<std::uint32_t>(first)};
+    return Sent{true, connection_.send_ahead(ahead, tag, data, bytes)};
   }
   connection_.waited();
   return std::nullopt;
 }
 
 bool MessageSender::has_left(const Sent& sent) {
-  if (sent.copied) return true;
   const std::lock_guard lock(core_->mutex);
-  if (connection_.left(sent.receive)) return true;
+  const auto left = [&] {
+    return sent.copied ? connection_.copies_left() > sent.number : connection_.left(sent.number);
+  };
+  if (left()) return true;
   core_->progress();
-  if (connection_.left(sent.receive)) return true;
+  if (left()) return true;
   connection_.check();
   connection_.waited();
   return false;

@@ -54,11 +54,12 @@ class MessageSender {
 
   // A message on its way.
   struct Sent {
-    bool copied;  // its memory may change already
-    std::uint64_t receive;
+    bool copied;           // its memory may change already
+    std::uint64_t number;  // of the copy, or of its receive
   };
-  // Nothing: not now. The memory must not change until has_left. Fails with heddleInvalidUsage,
-  // also at the receiver, when it is longer than the receive that it matches.
+  // Nothing: not now. The memory must not change until has_left, which must be asked until then.
+  // Fails with heddleInvalidUsage, also at the receiver, when it is longer than the receive that it
+  // matches.
   std::optional<Sent> send(const std::byte* data, std::size_t bytes, int tag,
                            const MessageMemory& memory);
   bool has_left(const Sent& sent);

@@ -152,21 +152,21 @@ void SendConnection::send_into(std::uint64_t receive, const std::byte* data, std
   grants_.use(receive);
 }
 
-void SendConnection::send_copy_into(std::uint64_t receive, const std::byte* data,
-                                    std::size_t bytes) {
+std::uint64_t SendConnection::send_copy_into(std::uint64_t receive, const std::byte* data,
+                                             std::size_t bytes) {
   Header header = to_peer(Kind::eager);
   header.sequence = static_cast<std::uint32_t>(receive);
-  ++messages_;
-  core_.send_copy(*this, header, {}, {data, bytes});
   grants_.use(receive);
+  core_.send_copy(*this, header, {}, {data, bytes});
+  return copies_++;
 }
 
-void SendConnection::send_ahead(const Ahead& ahead, int tag, const std::byte* data,
-                                std::size_t bytes) {
+std::uint64_t SendConnection::send_ahead(const Ahead& ahead, int tag, const std::byte* data,
+                                         std::size_t bytes) {
   Header header = to_peer(Kind::ahead);
   header.count = static_cast<std::uint32_t>(tag);
-  ++messages_;
   core_.send_copy(*this, header, std::as_bytes(std::span(&ahead, 1)), {data, bytes});
+  return copies_++;
 }
 
 bool SendConnection::sent(std::uint64_t sequence) const {
@@ -193,7 +193,12 @@ bool SendConnection::at_rest() {
 }
 
 void SendConnection::completed(const Request& request, std::size_t) {
-  if (request.buffer != nullptr) return;  // a control message
+  if (request.buffer != nullptr) {
+    Header header;
+    std::memcpy(&header, request.buffer->data, sizeof header);
+    if (header.kind == Kind::eager || header.kind == Kind::ahead) ++copies_left_;
+    return;
+  }
   Part& done = part(request.sequence);
   if (--done.under_way > 0) return;
   done.regions.clear();
@@ -252,7 +257,7 @@ void SendConnection::step_closing() {
   if (goodbye_sent_ || outstanding_ != 0) return;
   const auto dropped =
       std::ranges::count_if(parts_, [](const Part& part) { return part.under_way != 0; });
-  send_goodbye(messages_ - static_cast<std::uint64_t>(dropped));
+  send_goodbye(messages_ - static_cast<std::uint64_t>(dropped) + copies_left_);
 }
 
 bool SendConnection::drained() const {

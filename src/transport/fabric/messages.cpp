@@ -90,13 +90,13 @@ std::optional<MessageSender::Sent> MessageSender::send(const std::byte* data, st
       too_long(bytes, receive, room);
     if (!connection_.is_free(receive)) return std::nullopt;
     connection_.went_on();
-    const bool copied = small && core_->rma();
-    if (copied)
-      connection_.send_copy_into(receive, data, bytes);
+    Sent sent{small && core_->rma(), receive};
+    if (sent.copied)
+      sent.number = connection_.send_copy_into(receive, data, bytes);
     else
       connection_.send_into(receive, data, bytes, memory.regions());
     matcher_.sent_into(receive, [&](std::uint64_t to, const auto& ahead) { on_placed(to, ahead); });
-    return Sent{copied, receive};
+    return sent;
   }
   if (answer == SendMatcher::Answer::ahead && small && core_->rma() &&
       matcher_.ahead() < kMostAhead) {

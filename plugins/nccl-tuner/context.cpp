@@ -74,16 +74,11 @@ std::shared_ptr<const Prices> price(const std::string& tuning_file, const World&
                                     const Told& told) {
   const topology::Machine machine = read_machine(tuning_file);
   auto prices = std::make_shared<const Prices>(machine, world);
-  const std::string where =
-      fmt::format("{} of {} by the model of {}", base::counted(world.nodes, "node"),
-                  base::counted(world.ranks_per_node, "rank"), machine.name);
-  if (prices->between_nodes())
-    told.info(fmt::format("{}: {}{}LL and LL128 only where NCCL has nothing else", where,
-                          prices->text(), prices->empty() ? "" : "; "));
-  else if (prices->empty())
-    told.info(fmt::format("{}, which knows nothing of NCCL inside a node; {}", where, kStays));
-  else
-    told.info(fmt::format("{}: {}", where, prices->text()));
+  told.info(
+      fmt::format("{} of {} by the model of {}: {}; LL and LL128 only where NCCL has nothing "
+                  "else",
+                  base::counted(world.nodes, "node"), base::counted(world.ranks_per_node, "rank"),
+                  machine.name, prices->text()));
   return prices;
 }
 
@@ -107,12 +102,11 @@ std::shared_ptr<const Prices> start(std::size_t ranks, std::size_t nodes, abi::L
   const std::lock_guard lock(shared().mutex);
   const Told told(log);
   try {
-    if (ranks == 1) return nullptr;
     if (nodes < 1 || nodes > ranks || ranks > kMostRanks)
       base::fail(heddleInvalidArgument, "{} ranks on {} nodes cannot be", ranks, nodes);
+    if (nodes == 1) return nullptr;  // README.md says why
     const auto per_node = static_cast<int>((ranks + nodes - 1) / nodes);
-    auto prices = prices_for({static_cast<int>(nodes), per_node}, told);
-    return prices && prices->empty() && !prices->between_nodes() ? nullptr : prices;
+    return prices_for({static_cast<int>(nodes), per_node}, told);
   } catch (const std::exception& error) {
     told.warn(fmt::format("{}; {}", error.what(), kStays));
     return nullptr;

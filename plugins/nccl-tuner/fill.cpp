@@ -6,11 +6,14 @@
 namespace heddle::nccl_tuner {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::infinity();
-
 // NCCL multiplies the cost of rings of more than 8 ranks by 1024 where they would lose digits of
 // 8-bit floats. That is no matter of speed, and no model's business.
 constexpr double kForPrecision = 128;
+
+bool is_known(abi::Function function) {
+  const auto number = static_cast<int>(function);
+  return number >= 0 && number < abi::kFunctions;
+}
 
 // -1, and what is no number, are not.
 bool is_live(float cost) { return cost >= 0 && cost < kLast; }
@@ -22,7 +25,7 @@ void for_live(Table table, Look look) {
       if (float& cost = table.costs[a * table.protocols + p]; is_live(cost)) look(a, p, cost);
 }
 
-// False when there is nothing but others.
+// False, and the table as it was, when there is no Simple.
 bool put_others_last(Table table) {
   bool simple = false;
   for_live(table, [&](int, int p, float&) { simple = simple || p == abi::kSimple; });
@@ -33,34 +36,35 @@ bool put_others_last(Table table) {
   return simple;
 }
 
+// Of the pairs in Simple that are priced.
 struct Cheapest {
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
   int pairs = 0;
-  double table = kNone, model = kNone, dearest_ring = 0, not_ring = kNone;
+  double table = kNone, model = kNone, ring = 0, not_ring = kNone;
 
-  bool ring_is_shunned() const { return dearest_ring > kForPrecision * not_ring; }
+  bool ring_is_shunned() const { return ring > kForPrecision * not_ring; }
 };
 
 }  // namespace
 
 void fill(const Prices& prices, abi::Function function, std::size_t bytes, Table table) noexcept {
-  const auto number = static_cast<int>(function);
-  if (table.costs == nullptr || bytes == 0 || number < 0 || number >= abi::kFunctions) return;
-  if (prices.between_nodes() && !put_others_last(table)) return;
+  if (table.costs == nullptr || bytes == 0 || !is_known(function) || !put_others_last(table))
+    return;
   Cheapest found;
-  for_live(table, [&](int a, int p, float& cost) {
-    const double price = prices.at(function, a, p, bytes);
+  for_live(table, [&](int a, int, float& cost) {
+    const double price = prices.at(function, a, bytes);
     if (price < 0) return;
     ++found.pairs;
     found.table = std::min<double>(found.table, cost);
     found.model = std::min(found.model, price);
     if (a == abi::kRing)
-      found.dearest_ring = std::max<double>(found.dearest_ring, cost);
+      found.ring = cost;
     else
       found.not_ring = std::min<double>(found.not_ring, cost);
   });
   if (found.pairs < 2 || found.table <= 0 || found.model <= 0 || found.ring_is_shunned()) return;
-  for_live(table, [&](int a, int p, float& cost) {
-    const double price = prices.at(function, a, p, bytes);
+  for_live(table, [&](int a, int, float& cost) {
+    const double price = prices.at(function, a, bytes);
     if (price >= 0)
       cost = static_cast<float>(std::min<double>(found.table * (price / found.model), kLast));
   });
@@ -68,11 +72,9 @@ void fill(const Prices& prices, abi::Function function, std::size_t bytes, Table
 
 std::optional<Choice> choose(const Prices& prices, abi::Function function,
                              std::size_t bytes) noexcept {
-  const auto number = static_cast<int>(function);
-  if (!prices.between_nodes() || bytes == 0 || number < 0 || number >= abi::kFunctions)
-    return std::nullopt;
-  const double tree = prices.at(function, abi::kTree, abi::kSimple, bytes);
-  const double ring = prices.at(function, abi::kRing, abi::kSimple, bytes);
+  if (bytes == 0 || !is_known(function)) return std::nullopt;
+  const double tree = prices.at(function, abi::kTree, bytes);
+  const double ring = prices.at(function, abi::kRing, bytes);
   return Choice{tree >= 0 && tree < ring ? abi::kTree : abi::kRing, abi::kSimple};
 }
 

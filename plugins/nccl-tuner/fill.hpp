@@ -20,18 +20,18 @@ struct Table {
   int protocols;
 };
 
-// Of the pairs that NCCL can run: between nodes, all but Simple become the last resort. Those that
-// the model prices then stand to each other as it says, the cheapest of them where NCCL had its
-// cheapest. Nothing else is touched: not what the model cannot price (NVLS, CollNet), nor anything
-// of a table without choice. Any thread; allocates nothing.
+// Of the pairs that NCCL can run, all but those in Simple become the last resort. Those that the
+// model prices then stand to each other as it says, the cheapest of them where NCCL had its
+// cheapest. Nothing else is touched: not what the model cannot price (NVLS, CollNet), nor a table
+// without Simple. Any thread; allocates nothing.
 void fill(const Prices& prices, abi::Function function, std::size_t bytes, Table table) noexcept;
 
 struct Choice {
   int algorithm;
   int protocol;
 };
-// For v2, which has no table: between nodes what the model says, in Simple. Nothing inside a node,
-// where NCCL's own knows which protocols the links bear. Any thread; allocates nothing.
+// For v2, which has no table: what the model says, in Simple; a ring where it says nothing. Any
+// thread; allocates nothing.
 std::optional<Choice> choose(const Prices& prices, abi::Function function,
                              std::size_t bytes) noexcept;
 

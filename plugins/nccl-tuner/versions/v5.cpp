@@ -27,6 +27,5 @@ const heddle::nccl_tuner::abi::TunerV5 ncclTunerPlugin_v5 = {
     heddle::nccl_tuner::init,
     heddle::nccl_tuner::collective,
     heddle::nccl_tuner::drop_context,
-
 };
 }

@@ -67,9 +67,11 @@ DeviceMemorySupport DeviceMemory::judge(const ChosenProvider& provider,
     if (!result.why_not.empty()) break;
     result.dmabuf = result.dmabuf && can_dmabuf(*driver_, gpu);
     needs_flush_.push_back(!is_ordered(*driver_, gpu));
+    result.must_flush = result.must_flush || needs_flush_.back();
   }
   result.cuda = result.why_not.empty();
   result.dmabuf = result.dmabuf && result.cuda;
+  result.must_flush = result.must_flush && result.cuda;
   return result;
 }
 

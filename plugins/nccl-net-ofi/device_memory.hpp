@@ -18,6 +18,9 @@ namespace heddle::nccl_net {
 struct DeviceMemorySupport {
   bool cuda = false;    // memory of every GPU of this process
   bool dmabuf = false;  // by a descriptor of it too; not without cuda
+  // CUDA says that a GPU needs it, so NCCL must ask for flushes, which it leaves out by the GPU's
+  // age.
+  bool must_flush = false;
   std::string why_not;  // why no cuda, a sentence's half; "" where there is
 
   // The bits of ptrSupport in NCCL's properties: 1 host, 2 CUDA, 4 dmabuf.

@@ -29,7 +29,7 @@ DeviceMemorySupport support_with(const char* words) {
 }
 
 constexpr MemoryKind kHost{};
-constexpr MemoryKind kCuda{MemoryKind::Where::cuda, -1, 0};
+constexpr MemoryKind kCuda{.where = MemoryKind::Where::cuda};
 
 }  // namespace
 
@@ -41,11 +41,14 @@ TEST_CASE("all that is needed is there: CUDA's memory is offered") {
   CHECK(support_with("no-dmabuf").pointer_bits() == 3);
   CHECK(support_with("no-flush,ordered").pointer_bits() == (dmabuf ? 7 : 3));
   CHECK(support_with("no-gdr").cuda == dmabuf);
+  CHECK(all.must_flush);
+  CHECK_FALSE(support_with("ordered").must_flush);
 }
 
 TEST_CASE("whatever lacks, the host's memory is offered and the reason told") {
   const auto reason = [](const DeviceMemorySupport& support) {
     CHECK(support.pointer_bits() == 1);
+    CHECK_FALSE(support.must_flush);
     return support.why_not;
   };
   CHECK(reason(device_memory_support(provider(false))) ==
@@ -86,7 +89,7 @@ TEST_CASE("memory is what was said, or it is refused") {
   CHECK_THAT(refused(host, 64, kCuda), Catch::Contains("CUDA does not know it"));
   CHECK_THAT(refused(managed.data(), 64, kCuda), Catch::Contains("managed memory"));
   CHECK_THAT(refused(device.data(), 1 << 20, kCuda), Catch::Contains("its end is not of"));
-  const MemoryKind file{MemoryKind::Where::cuda, 7, 4096};
+  const MemoryKind file{.where = MemoryKind::Where::cuda, .dmabuf = 7, .offset = 4096};
   if (memory->support().dmabuf) {
     CHECK(memory->owner_of(device.data(), 64, file).dmabuf == 7);
     CHECK(memory->owner_of(device.data(), 64, file).offset == 4096);

@@ -68,6 +68,14 @@ class Memory {
   std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
   std::size_t size() const { return bytes_; }
 
+  // A descriptor of all of it, the caller's; -1 when CUDA refuses.
+  int dmabuf() const {
+    int fd = -1;
+    function<cuda::Result(void*, cuda::Address, std::size_t, int, unsigned long long)>(
+        "cuMemGetHandleForAddressRange")(&fd, address_, bytes_, cuda::kHandleIsDmabuf, 0);
+    return fd;
+  }
+
   void write(const std::vector<std::byte>& from, std::size_t at = 0) {
     check(function<cuda::Result(cuda::Address, const void*, std::size_t)>("cuMemcpyHtoD_v2")(
               address_ + at, from.data(), from.size()),

@@ -28,6 +28,7 @@ Sink& sink() {
 }
 
 std::atomic<LogLevel> current_level{LogLevel::warn};
+std::atomic<LogSink> other_sink{nullptr};
 
 constexpr std::string_view kLevelNames[] = {"NONE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
 
@@ -51,15 +52,21 @@ void configure_log(LogLevel level, const std::string& file) {
 
 LogLevel log_level() { return current_level.load(std::memory_order_relaxed); }
 
+void set_log_sink(LogSink other) { other_sink = other; }
+
 void write_log(LogLevel level, std::string_view text) {
   const int saved = errno;
+  const LogSink other = other_sink.load();
+  if (other != nullptr) other(level, text);
   static const std::string* const host = new std::string(host_name());  // as the sink
   const std::string line = fmt::format("{}:{} HEDDLE {} {}\n", *host, getpid(),
                                        kLevelNames[static_cast<int>(level)], text);
   const std::lock_guard lock(sink().mutex);
-  const int fd = sink().file ? sink().file.get() : STDERR_FILENO;
-  // A log that cannot be written must not stop the job.
-  [[maybe_unused]] const auto written = write(fd, line.data(), line.size());
+  if (sink().file || other == nullptr) {
+    const int fd = sink().file ? sink().file.get() : STDERR_FILENO;
+    // A log that cannot be written must not stop the job.
+    [[maybe_unused]] const auto written = write(fd, line.data(), line.size());
+  }
   errno = saved;
 }
 

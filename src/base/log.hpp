@@ -15,6 +15,13 @@ enum class LogLevel { none, error, warn, info, debug, trace };
 // host and process. An unwritable file fails with heddleInvalidArgument.
 void configure_log(LogLevel level, const std::string& file);
 LogLevel log_level();
+
+// Takes lines in place of standard error: the log of a program that the library works in. It is
+// called by any thread and must neither log nor throw. What HEDDLE_LOG_FILE takes it gets as well.
+// Null: standard error again.
+using LogSink = void (*)(LogLevel level, std::string_view text);
+void set_log_sink(LogSink sink);
+
 void write_log(LogLevel level, std::string_view text);
 
 template <typename... Args>

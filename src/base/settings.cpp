@@ -178,6 +178,20 @@ const SettingRow kTable[] = {
      "Shared secret of the ranks when the environment describes the world.", kMayDiffer,
      [](Settings& s, std::string_view text) { return s.secret = text, !has_space(text); },
      [](const Settings& s) { return std::string(s.secret.empty() ? "" : "(set)"); }},
+    {"HEDDLE_NCCL_DEVICES", "auto, each or all",
+     "Which network devices the NCCL plugin shows: one for the adapters next to the same GPUs, one "
+     "for each adapter, or one for all of them. Messages of a device go over all its adapters.",
+     kMayDiffer,
+     [](Settings& s, std::string_view text) {
+       return s.nccl_devices = text, text == "auto" || text == "each" || text == "all";
+     },
+     [](const Settings& s) { return s.nccl_devices; }},
+    {"HEDDLE_NCCL_MAX_RECVS", "1 to 8",
+     "Buffers that NCCL may give the plugin in one receive. From 2 on, the ranks of a host share "
+     "connections.",
+     kMustAgree,
+     [](Settings& s, std::string_view text) { return parse_in(text, 1, 8, s.nccl_max_recvs); },
+     [](const Settings& s) { return std::to_string(s.nccl_max_recvs); }},
 };
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -36,6 +36,8 @@ struct Settings {
   int spin = -1;     // microseconds; -1: chosen from cores and ranks
   std::string root;  // host:port
   std::string secret;
+  std::string nccl_devices = "auto";
+  int nccl_max_recvs = 1;
 
   // Where each row of the table got its value: "default", "environment" or "config".
   std::vector<std::string_view> sources;

@@ -69,7 +69,8 @@ class FabricComm : public Base, public RequestOwner {
   virtual bool is_over(Request& request) = 0;
 
   // Until no adapter touches the memory (null: any) any more. What is under way on it ends the
-  // comm: there is no taking back a single message.
+  // comm: there is no taking back a single message. Of a comm that has failed, adapters may hold
+  // memory of requests that are over.
   void let_go(const Memory* memory) {
     const auto over = [&](Request& request) {
       try {
@@ -78,21 +79,24 @@ class FabricComm : public Base, public RequestOwner {
         return false;
       }
     };
-    if (requests_.all_over(memory, over)) return;
+    if (requests_.all_over(memory, over) && !end_->has_failed()) return;
     end_->give_up();
-    const base::Deadline deadline(kRest);
+    if (!rest_until_) rest_until_.emplace(kRest);
     while (!end_->at_rest()) {
-      if (deadline.passed()) {
-        base::log_warn(
-            "NET/OFI memory is taken back while messages are under way, and the other end has not "
-            "let go of it in {:g} s",
-            kRest.count());
+      if (rest_until_->passed()) {
+        if (!std::exchange(told_, true))
+          base::log_warn(
+              "NET/OFI memory is taken back while messages are under way, and the other end has "
+              "not let go of it in {:g} s",
+              kRest.count());
         return;
       }
       std::this_thread::yield();
     }
   }
 
+  std::optional<base::Deadline> rest_until_;  // once for all memory of the comm
+  bool told_ = false;
   Transport transport_;
   Memories memories_;
   RequestPool requests_;
@@ -113,12 +117,11 @@ class FabricSendComm final : public FabricComm<SendComm, fabric::MessageSender> 
     if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
       base::fail(heddleInvalidUsage, "a message of {} bytes; at most {} are allowed", bytes,
                  std::numeric_limits<int>::max());
-    const fabric::MessageMemory& known = checked(memory, data, bytes);
     Request* const request = requests_.take(*this);
     if (request == nullptr) return nullptr;
     std::optional<fabric::MessageSender::Sent> sent;
     try {
-      sent = end_->send(from, bytes, tag, known);
+      sent = end_->send(from, bytes, tag, known_of(memory));
     } catch (const base::Error&) {
       requests_.give(*request);
       throw;
@@ -148,14 +151,13 @@ class FabricReceiveComm final : public FabricComm<ReceiveComm, fabric::MessageRe
     if (buffers.empty() || buffers.size() > posted.size())
       base::fail(heddleInvalidUsage, "a receive of {} buffers; 1 to {} are allowed", buffers.size(),
                  posted.size());
-    for (const ReceiveBuffer& buffer : buffers) checked(buffer.memory, buffer.data, buffer.bytes);
     Request* const request = requests_.take(*this);
     if (request == nullptr) return nullptr;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       const ReceiveBuffer& buffer = buffers[i];
       request->memories[i] = buffer.memory;
       posted[i] = {static_cast<std::byte*>(buffer.data), buffer.bytes, buffer.tag,
-                   &buffer.memory->known(), &request->bytes[i]};
+                   known_of(buffer.memory), &request->bytes[i]};
     }
     request->count = static_cast<int>(buffers.size());
     try {

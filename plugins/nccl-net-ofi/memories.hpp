@@ -48,18 +48,9 @@ class Memories {
   std::vector<std::unique_ptr<Memory>> all_;
 };
 
-// Fails with heddleInvalidUsage where the handle does not hold the range.
-inline const transport::fabric::MessageMemory& checked(const Memory* memory, const void* data,
-                                                       std::size_t bytes) {
-  if (memory == nullptr)
-    base::fail(heddleInvalidUsage, "{} bytes at {}: the memory handle is null; register it first",
-               bytes, data);
-  const auto& known = memory->known();
-  if (bytes != 0 && !known.holds(data, bytes))
-    base::fail(heddleInvalidUsage,
-               "{} bytes at {} are not in the memory of their handle, {} bytes at {}", bytes, data,
-               known.bytes(), static_cast<const void*>(known.data()));
-  return known;
+// Null: no bytes need no memory.
+inline const transport::fabric::MessageMemory* known_of(const Memory* memory) {
+  return memory == nullptr ? nullptr : &memory->known();
 }
 
 }  // namespace heddle::nccl_net

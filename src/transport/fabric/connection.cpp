@@ -35,6 +35,7 @@ void Connection::on_failure(const Header& header, const std::byte* payload) {
   const std::string what(reinterpret_cast<const char*>(payload), header.bytes);
   fail(static_cast<heddleResult_t>(header.count), "the other end: " + what);
   core_.closing(*this);
+  core_.keep_driving();  // it waits for our goodbye, and whoever uses this end may call no verb
 }
 
 void Connection::retire(Area memory) {

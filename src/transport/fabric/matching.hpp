@@ -138,7 +138,7 @@ class ReceiveMatcher {
   // One sent ahead has come: its number among those, in any order. False: a duplicate.
   bool came_ahead(std::uint32_t number, const Ahead& message) {
     const std::uint32_t place = number - next_number_;
-    if (place >= kMostAhead) return false;
+    if (place >= kMostEarly) return false;
     if (early_.size() <= place) early_.resize(place + 1);
     if (early_[place]) return false;
     early_[place] = message;
@@ -174,7 +174,7 @@ class ReceiveMatcher {
   }
 
   // More than the messages that were ahead and may be under way at once.
-  static constexpr std::uint32_t kMostAhead = 256;
+  static constexpr std::uint32_t kMostEarly = 256;
 
  private:
   OpenReceives receives_;

@@ -4,8 +4,6 @@ namespace heddle::transport::fabric {
 
 namespace {
 
-// Messages of one sender that wait for a receive in the receiver's bounce buffers.
-constexpr std::size_t kMostAhead = 8;
 // Credits of receives so short that a sender can do without them are sent in company, or after so
 // many looks for a message that has not come.
 constexpr std::uint32_t kCompany = 4;
@@ -71,7 +69,7 @@ void MessageSender::learn_credits() {
 }
 
 std::optional<MessageSender::Sent> MessageSender::send(const std::byte* data, std::size_t bytes,
-                                                       int tag, const MessageMemory& memory) {
+                                                       int tag, const MessageMemory* memory) {
   const std::lock_guard lock(core_->mutex);
   connection_.check();
   learn_credits();
@@ -83,7 +81,7 @@ std::optional<MessageSender::Sent> MessageSender::send(const std::byte* data, st
     learn_credits();
     answer = matcher_.ask(tag, receive);
   }
-  const bool small = bytes == 0 || (memory.is_host() && core_->rma() &&
+  const bool small = bytes == 0 || (memory->is_host() && core_->rma() &&
                                     bytes <= longest_copy(connection_.shape()));
   if (answer == SendMatcher::Answer::into) {
     if (const std::size_t room = connection_.grants().at(receive)->bytes; bytes > room)
@@ -94,7 +92,7 @@ std::optional<MessageSender::Sent> MessageSender::send(const std::byte* data, st
     if (sent.copied)
       sent.number = connection_.send_copy_into(receive, data, bytes);
     else
-      connection_.send_into(receive, data, bytes, memory.regions());
+      connection_.send_into(receive, data, bytes, memory == nullptr ? nullptr : memory->regions());
     matcher_.sent_into(receive, [&](std::uint64_t to, const auto& ahead) { on_placed(to, ahead); });
     return sent;
   }
@@ -119,6 +117,11 @@ bool MessageSender::has_left(const Sent& sent) {
   connection_.check();
   connection_.waited();
   return false;
+}
+
+bool MessageSender::has_failed() const {
+  const std::lock_guard lock(core_->mutex);
+  return connection_.failed();
 }
 
 void MessageSender::give_up() {
@@ -154,8 +157,10 @@ std::optional<std::uint64_t> MessageReceiver::receive(std::span<const Buffer> bu
   auto after = static_cast<std::uint32_t>(buffers.size());
   for (const Buffer& buffer : buffers) {
     posted_[connection_.posted() % posted_.size()] = {buffer.data, buffer.bytes, buffer.received};
-    connection_.post({buffer.data, buffer.bytes, buffer.memory->remote_address(buffer.data),
-                      buffer.memory->regions(), buffer.tag, --after});
+    const MessageMemory* const memory = buffer.memory;
+    connection_.post({buffer.data, buffer.bytes,
+                      memory == nullptr ? 0 : memory->remote_address(buffer.data),
+                      memory == nullptr ? nullptr : memory->regions(), buffer.tag, --after});
     wanted = wanted || buffer.bytes > copied;
   }
   if (wanted || connection_.pending_credits() >= kCompany) connection_.flush();
@@ -197,6 +202,11 @@ bool MessageReceiver::has_come(std::uint64_t ticket) {
   if (++idle_ % kLooksBeforeCredits == 0) connection_.flush();
   connection_.waited();
   return false;
+}
+
+bool MessageReceiver::has_failed() const {
+  const std::lock_guard lock(core_->mutex);
+  return connection_.failed();
 }
 
 void MessageReceiver::give_up() {

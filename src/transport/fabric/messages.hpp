@@ -57,12 +57,13 @@ class MessageSender {
     bool copied;           // its memory may change already
     std::uint64_t number;  // of the copy, or of its receive
   };
-  // Nothing: not now. The memory must not change until has_left, which must be asked until then.
-  // Fails with heddleInvalidUsage, also at the receiver, when it is longer than the receive that it
-  // matches.
+  // `memory` holds the bytes; null where there are none. Nothing: not now. The memory must not
+  // change until has_left, which must be asked until then. Fails with heddleInvalidUsage, also at
+  // the receiver, when it is longer than the receive that it matches.
   std::optional<Sent> send(const std::byte* data, std::size_t bytes, int tag,
-                           const MessageMemory& memory);
+                           const MessageMemory* memory);
   bool has_left(const Sent& sent);
+  bool has_failed() const;
 
   // The end of all verbs.
   void give_up();
@@ -91,14 +92,15 @@ class MessageReceiver {
     std::byte* data;
     std::size_t bytes;  // at most so many are received
     int tag;
-    const MessageMemory* memory;
-    std::size_t* received;  // gets the message's length; stays until has_come
+    const MessageMemory* memory;  // that holds the bytes; null where there are none
+    std::size_t* received;        // gets the message's length; stays until has_come
   };
   // One receive of one buffer or several. Nothing: too many are under way. Otherwise a ticket.
   std::optional<std::uint64_t> receive(std::span<const Buffer> buffers);
   // Whether the receive, and all before it, is over. Fails with heddleInvalidUsage, also at the
   // sender, when a message was longer than its buffer.
   bool has_come(std::uint64_t ticket);
+  bool has_failed() const;
 
   void give_up();
   bool at_rest();

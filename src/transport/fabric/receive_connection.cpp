@@ -21,13 +21,14 @@ ReceiveConnection::ReceiveConnection(Core& core, Peer& peer, std::string label, 
   credits_.resize(batch_ * credit_bytes(links_));
   // The pipe may read so many messages in place while others' messages still need buffers.
   if (core_.rma())
-    for (const Link& link : peer_.links) core_.rail(link.rail).reserve_bounce_buffers(shape_.slots);
+    for (const Link& link : peer_.links)
+      core_.rail(link.rail).reserve_bounce_buffers(shape_.slots + kMostAhead);
 }
 
 ReceiveConnection::~ReceiveConnection() {
   if (core_.rma())
     for (const Link& link : peer_.links)
-      core_.rail(link.rail).unreserve_bounce_buffers(shape_.slots);
+      core_.rail(link.rail).unreserve_bounce_buffers(shape_.slots + kMostAhead);
 }
 
 void ReceiveConnection::send_welcome(Welcome welcome) {
@@ -45,7 +46,7 @@ std::uint64_t ReceiveConnection::post(const Buffer& buffer) {
   posted.buffer = buffer.data;
   Credit credit{buffer.remote_address, buffer.bytes, buffer.tag, buffer.after, {}};
   if (core_.rma()) {
-    for (int i = 0; i < links_; ++i)
+    for (int i = 0; buffer.regions != nullptr && i < links_; ++i)
       credit.keys[static_cast<std::size_t>(i)] =
           (*buffer.regions)[static_cast<std::size_t>(peer_.link(i).rail)].key();
   } else {

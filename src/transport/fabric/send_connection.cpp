@@ -8,8 +8,9 @@ namespace heddle::transport::fabric {
 SendConnection::SendConnection(Core& core, Peer& peer, std::string label, const Shape& shape)
     : Connection(core, peer, std::move(label)),
       shape_(shape),
-      grants_(shape.slots),
-      parts_(shape.slots) {
+      // Receives may be over that messages sent ahead took, though their credits are not used yet.
+      grants_(shape.slots + kMostAhead),
+      parts_(shape.slots + kMostAhead) {
   for (Part& part : parts_) part.regions.reserve(core_.rails().size());
 }
 

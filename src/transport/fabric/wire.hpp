@@ -88,6 +88,9 @@ struct Header {
 static_assert(sizeof(Header) == 24);
 static_assert(sizeof(Header) + kControlBytes == 4096);
 
+// Messages of one connection that wait for a receive in the receiver's bounce buffers.
+inline constexpr std::uint32_t kMostAhead = 8;
+
 // What the payload of an `ahead` starts with.
 struct Ahead {
   std::uint32_t number;         // among those of the connection

@@ -118,6 +118,12 @@ void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLev
     }
   if (peer.up_count() == 0) peer.none_up_since = now;
   release_held(peer);
+  // It may be the process that is gone, which idle links would show one after the other, each when
+  // it is next used.
+  if (level == base::LogLevel::warn && !retiring_)
+    for (int i = 0; i < peer.link_count(); ++i)
+      if (const Link& other = peer.link(i); other.up && other.under_way.empty())
+        send_probe(peer, i, Kind::probe, other.probe);
 }
 
 void Core::ask_to_close(Peer& peer, int index) {

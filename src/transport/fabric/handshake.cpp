@@ -91,8 +91,10 @@ SendConnection* Handshake::connect(const ProcessAddress& peer, const ConnectionR
   SendConnection& connection = known != connecting_.end() ? *known->second : start(peer, request);
   core_.progress();
   try {
-    connection.check();
+    // First: a receiver that has welcomed us may have closed its end already, which is a matter of
+    // whoever uses the connection.
     const std::optional<Welcome> welcome = connection.take_welcome();
+    if (!welcome) connection.check();
     if (!welcome) return nullptr;
     if (!sealed_by(*welcome, secret) || !connection.expects(*welcome)) {
       base::log_warn("NET/OFI {}: drops a welcome with a wrong secret", connection.label());

@@ -23,11 +23,17 @@ install(TARGETS heddle EXPORT heddle
 # Builds what is installed, and nothing else.
 add_custom_target(installed)
 add_dependencies(installed heddle)
+foreach(plugin nccl-tuner-heddle nccl_net_heddle)
+  if(TARGET ${plugin})
+    add_dependencies(installed ${plugin})
+  endif()
+endforeach()
 
 # Programs find the library beside them, wherever the prefix is moved.
 file(RELATIVE_PATH heddle_library_from_programs
      ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-foreach(program heddle-info heddle-schedule heddle-sim heddle-tune ${heddle_benchmarks})
+foreach(program heddle-info heddle-schedule heddle-sim heddle-tune nccl_net_check
+        ${heddle_benchmarks})
   if(TARGET ${program})
     set_target_properties(${program} PROPERTIES
       INSTALL_RPATH "$ORIGIN/${heddle_library_from_programs}")

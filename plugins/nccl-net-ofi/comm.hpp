@@ -29,6 +29,7 @@ class Request;
 
 struct MemoryKind {
   enum class Where { host, cuda } where = Where::host;
+  int device = 0;            // CUDA's number of it
   int dmabuf = -1;           // file descriptor, still the caller's; -1: none
   std::uint64_t offset = 0;  // of the memory in the dmabuf
 };
@@ -62,13 +63,14 @@ class ReceiveComm : public Comm {
   // One receive of 1 to kMostGrouped buffers, each of which takes one message with its tag.
   // Null: too many are under way.
   virtual Request* receive(std::span<const ReceiveBuffer> buffers) = 0;
-  // After it is done, what was received into the buffers is visible to the GPU. Null: it is already.
+  // After it is done, what was received into the buffers is visible to the GPU. Null: it is
+  // already.
   virtual Request* flush(std::span<const ReceiveBuffer> buffers) = 0;
 };
 
 // Whether it is over; drives the transport. `sizes`: where to put the bytes of each buffer, or
-// null. Fails, and the request is dead, when its peer is lost, a message was too long for its
-// buffer, or HEDDLE_TIMEOUT has passed without anything happening on its comm.
+// null. Fails, and the request is dead, when its peer is lost or a message was too long for its
+// buffer. A receive may wait as long as its sender lives: NCCL's ranks do.
 bool test(Request& request, int* sizes);
 
 class Listener {
@@ -93,7 +95,6 @@ class Endpoint {
 // `adapters`: names, as in HEDDLE_RAILS; at least one. `most_grouped`: 1 to kMostGrouped, the same
 // at both ends. Fails as FabricTransport does.
 std::shared_ptr<Endpoint> open_endpoint(const base::Settings& settings,
-                                        const std::vector<std::string>& adapters,
-                                        int most_grouped);
+                                        const std::vector<std::string>& adapters, int most_grouped);
 
 }  // namespace heddle::nccl_net

@@ -29,6 +29,7 @@ Info good_hints(std::uint64_t caps) {
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  if ((caps & FI_HMEM) != 0) hints->domain_attr->mr_mode |= FI_MR_HMEM;
   hints->domain_attr->cq_data_size = 4;
   hints->fabric_attr->prov_name = strdup("efa");
   return hints;

@@ -48,6 +48,7 @@ struct Seen {
 
 class Client {
  public:
+  // With FI_HMEM in `caps`: for memory of devices too.
   explicit Client(int adapter, std::uint64_t caps = FI_MSG | FI_RMA);
 
   std::vector<std::uint8_t> address() const;

@@ -65,6 +65,12 @@ Config read_config() {
       throw ConfigError(fmt::format(
           "HEDDLE_EMULATED_EFA_FABRIC={}: efa, efa-direct and both are allowed", fabric));
   }
+  if (const std::string hmem = variable("HEDDLE_EMULATED_EFA_HMEM"); !hmem.empty()) {
+    if (hmem != "none" && hmem != "cuda" && hmem != "copies")
+      throw ConfigError(
+          fmt::format("HEDDLE_EMULATED_EFA_HMEM={}: none, cuda and copies are allowed", hmem));
+    config.hmem = hmem == "none" ? Hmem::none : hmem == "cuda" ? Hmem::cuda : Hmem::copies;
+  }
   std::istringstream names(variable("HEDDLE_EMULATED_EFA_IFACE"));
   for (std::string name; std::getline(names, name, ',');) config.interfaces.push_back(name);
   if (const std::string path = variable("HEDDLE_EMULATED_EFA_SCRIPT"); !path.empty()) {

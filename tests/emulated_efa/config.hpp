@@ -1,5 +1,5 @@
-// The environment: HEDDLE_EMULATED_EFA (adapters), _SEED, _SCRIPT, _FABRIC, _IFACE, _FORCE and
-// _DEVICES. Read anew whenever an adapter is opened, so that one process can try several.
+// The environment: HEDDLE_EMULATED_EFA (adapters), _SEED, _SCRIPT, _FABRIC, _IFACE, _HMEM, _FORCE
+// and _DEVICES. Read anew whenever an adapter is opened, so that one process can try several.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,15 @@
 
 namespace emulated_efa {
 
+// Memory of devices: none; CUDA's, directly; or CUDA's, by copies that call CUDA (no GPUDirect).
+enum class Hmem { none, cuda, copies };
+
 struct Config {
   int adapters = 4;                            // 0: the machine has none
   std::uint64_t seed = 1;                      // 0: everything in order
   std::vector<std::string> fabrics = {"efa"};  // and efa-direct, in the order listed
   std::vector<std::string> interfaces;         // adapter i lies on interface i modulo their number
+  Hmem hmem = Hmem::none;
   Script script;
 };
 

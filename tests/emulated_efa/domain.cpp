@@ -1,8 +1,5 @@
 #include "domain.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <condition_variable>
 #include <cstdio>
 #include <random>
@@ -63,51 +60,6 @@ class Keeper {
 
 Domain& domain_of(fid* object) {
   return *static_cast<Domain*>(reinterpret_cast<fid_domain*>(object));
-}
-
-int close_region(fid* object) {
-  auto* region = static_cast<Region*>(reinterpret_cast<fid_mr*>(object));
-  Domain& domain = *region->domain;
-  const std::lock_guard lock(domain.mutex);
-  domain.memory.remove(region);
-  --domain.children;
-  return 0;
-}
-
-fi_ops region_operations = {.size = sizeof(fi_ops),
-                            .close = close_region,
-                            .bind = unsupported,
-                            .control = unsupported,
-                            .ops_open = unsupported,
-                            .tostr = unsupported,
-                            .ops_set = unsupported};
-
-// FI_MR_ALLOCATED: the pages must be there when they are registered.
-bool is_mapped(const void* base, std::size_t bytes) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(base) / page * page;
-  const std::uintptr_t end =
-      (reinterpret_cast<std::uintptr_t>(base) + bytes + page - 1) / page * page;
-  std::vector<unsigned char> ignored((end - begin) / page);
-  return mincore(reinterpret_cast<void*>(begin), end - begin, ignored.data()) == 0;
-}
-
-int register_memory(fid* object, const fi_mr_attr* attributes, std::uint64_t flags,
-                    fid_mr** registered) {
-  if (flags != 0) return -FI_EBADFLAGS;
-  if (attributes->iov_count != 1 || attributes->iface != FI_HMEM_SYSTEM) return -FI_EINVAL;
-  const iovec& memory = attributes->mr_iov[0];
-  if (memory.iov_base == nullptr || memory.iov_len == 0) return -FI_EINVAL;
-  if (!is_mapped(memory.iov_base, memory.iov_len)) return -FI_EFAULT;
-  Domain& domain = domain_of(object);
-  const std::lock_guard lock(domain.mutex);
-  Region* region = domain.memory.add(memory.iov_base, memory.iov_len, attributes->access);
-  if (region == nullptr) return -FI_ENOMEM;
-  region->fid = {FI_CLASS_MR, attributes->context, &region_operations};
-  region->domain = &domain;
-  ++domain.children;
-  *registered = region;
-  return 0;
 }
 
 int register_vector(fid* object, const iovec* pieces, std::size_t count, std::uint64_t access,
@@ -201,12 +153,13 @@ std::uint32_t random_number() {
   return source();
 }
 
-Domain::Domain(Config config, int adapter, const Limits& limits, Info lower, void* context)
+Domain::Domain(Config config, int adapter, const fi_info& info, Info lower, void* context)
     : faults(config.script, adapter, Clock::now()),
       memory(config.script.memlock, random_number()),
       config_(std::move(config)),
       adapter_(adapter),
-      limits_(limits),
+      limits_(limits_of(info.fabric_attr->name)),
+      takes_device_memory_((info.caps & FI_HMEM) != 0),
       name_(device_name(adapter, config_.adapters)),
       lower_(std::move(lower)) {
   fid = {FI_CLASS_DOMAIN, context, &fid_operations};
@@ -225,8 +178,8 @@ int Domain::open(fid_fabric*, fi_info* info, fid_domain** opened, void* context)
     Info lower = find_lower(config, adapter, why_not);
     if (lower == nullptr) throw ConfigError(why_not);
     announce(config, *info, *lower);
-    auto* domain = new Domain(std::move(config), adapter, limits_of(info->fabric_attr->name),
-                              std::move(lower), context);
+    if ((info->caps & FI_HMEM) != 0 && config.hmem == Hmem::none) return -FI_EINVAL;
+    auto* domain = new Domain(std::move(config), adapter, *info, std::move(lower), context);
     Keeper::instance().add(domain);
     *opened = domain;
     return 0;

@@ -60,8 +60,9 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
 }
 
 int Endpoint::open(Domain& domain, const fi_info& info, void* context, fid_ep** opened) {
-  if (info.ep_attr->type != FI_EP_RDM || (info.caps & ~domain.limits().caps) != 0)
-    return -FI_EINVAL;
+  const std::uint64_t caps =
+      domain.limits().caps | (domain.takes_device_memory() ? std::uint64_t{FI_HMEM} : 0);
+  if (info.ep_attr->type != FI_EP_RDM || (info.caps & ~caps) != 0) return -FI_EINVAL;
   auto* endpoint = new Endpoint(domain, info, context);
   const std::lock_guard lock(domain.mutex);
   domain.endpoints.push_back(endpoint);
@@ -102,6 +103,20 @@ int Endpoint::bind(struct fid* object, std::uint64_t flags) {
     case FI_CLASS_EQ: return 0;
     default: return -FI_EINVAL;
   }
+}
+
+int Endpoint::set_option([[maybe_unused]] int name, [[maybe_unused]] const void* value,
+                         [[maybe_unused]] std::size_t bytes) {
+#if FI_MAJOR_VERSION > 1 || FI_MINOR_VERSION >= 18
+  if (name == FI_OPT_CUDA_API_PERMITTED) {
+    if (bytes != sizeof(bool)) return -FI_EINVAL;
+    if (enabled()) return -FI_EOPBADSTATE;
+    const bool permitted = *static_cast<const bool*>(value);
+    if (domain_.config().hmem == Hmem::none) return permitted ? -FI_EINVAL : 0;
+    return !permitted && domain_.config().hmem == Hmem::copies ? -FI_EOPNOTSUPP : 0;
+  }
+#endif
+  return -FI_ENOPROTOOPT;
 }
 
 int Endpoint::enable() {

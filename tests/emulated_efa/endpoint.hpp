@@ -126,6 +126,8 @@ class Endpoint : public fid_ep {
   Domain& domain() const { return domain_; }
   const EfaAddress& address() const { return address_; }
   bool enabled() const { return lower_.has_value(); }
+  // fi_setopt of FI_OPT_ENDPOINT. 0 or a negative fi_errno.
+  int set_option(int name, const void* value, std::size_t bytes);
   std::uint64_t op_flags() const { return op_flags_; }
 
  private:
@@ -136,6 +138,8 @@ class Endpoint : public fid_ep {
   long check_post(const Post& post) const;
   long check_pieces(const Pieces& pieces) const;
   bool registered(const Pieces& pieces, std::uint64_t access) const;
+  // Registered pieces at the addresses where they are reached.
+  Pieces reached(const Pieces& pieces) const;
   bool completes(const Post& post) const;
 
   // sending.cpp

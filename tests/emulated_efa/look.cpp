@@ -273,8 +273,13 @@ Info describe(int adapter, int adapters, const std::string& fabric,
   return info;
 }
 
-bool meets(fi_info& info, const fi_info* hints) {
+bool meets(fi_info& info, const fi_info* hints, bool hmem) {
   if (hints == nullptr) return true;
+  if (hmem && (hints->caps & FI_HMEM) != 0) {
+    for (std::uint64_t* caps : {&info.caps, &info.tx_attr->caps, &info.rx_attr->caps})
+      *caps |= FI_HMEM;
+    info.domain_attr->mr_mode |= FI_MR_HMEM;
+  }
   if ((hints->caps & ~info.caps) != 0 || (info.mode & ~hints->mode) != 0) return false;
   if (hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != FI_ADDR_EFA) return false;
   if (hints->fabric_attr != nullptr &&

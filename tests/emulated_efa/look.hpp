@@ -45,7 +45,8 @@ int adapter_of(const char* domain_name, int adapters);
 // One adapter of `adapters` as fi_getinfo shows it. `gid`: where its endpoints will be.
 Info describe(int adapter, int adapters, const std::string& fabric, const unsigned char (&gid)[16]);
 
-// Whether the description meets the hints (null: anything); narrows it to what they ask.
-bool meets(fi_info& info, const fi_info* hints);
+// Whether the description meets the hints (null: anything); narrows it to what they ask. `hmem`:
+// whether memory of devices is offered to those that ask for it.
+bool meets(fi_info& info, const fi_info* hints, bool hmem = false);
 
 }  // namespace emulated_efa

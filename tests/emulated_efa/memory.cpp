@@ -2,7 +2,7 @@
 
 namespace emulated_efa {
 
-Region* Memory::add(const void* base, std::size_t bytes, std::uint64_t access) {
+Region* Memory::add(const void* base, std::size_t bytes, std::uint64_t access, std::byte* reached) {
   if (bytes > most_ || pinned_ > most_ - bytes) return nullptr;
   // An odd factor makes this a permutation of all 32-bit numbers.
   const std::uint32_t key = serial_++ * 0x9e3779b1u;
@@ -12,6 +12,7 @@ Region* Memory::add(const void* base, std::size_t bytes, std::uint64_t access) {
   region->base = static_cast<const std::byte*>(base);
   region->bytes = bytes;
   region->access = access;
+  region->reached = reached;
   pinned_ += bytes;
   by_desc_.emplace(region.get(), region.get());
   return (by_key_[key] = std::move(region)).get();
@@ -29,13 +30,18 @@ bool Memory::allows(void* desc, const void* at, std::size_t bytes, std::uint64_t
          found->second->covers(reinterpret_cast<std::uint64_t>(at), bytes);
 }
 
+std::byte* Memory::reach(void* desc, const void* at) const {
+  const Region& region = *by_desc_.at(desc);
+  return region.reached + (static_cast<const std::byte*>(at) - region.base);
+}
+
 std::byte* Memory::target(std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
                           std::uint64_t access) const {
   const auto found = by_key_.find(key);
   if (found == by_key_.end() || (found->second->access & access) != access ||
       !found->second->covers(address, bytes))
     return nullptr;
-  return reinterpret_cast<std::byte*>(address);
+  return found->second->reached + (address - reinterpret_cast<std::uint64_t>(found->second->base));
 }
 
 }  // namespace emulated_efa

@@ -49,6 +49,14 @@ bool Endpoint::registered(const Pieces& pieces, std::uint64_t access) const {
   return true;
 }
 
+Pieces Endpoint::reached(const Pieces& pieces) const {
+  Pieces result = pieces;
+  for (std::size_t i = 0; i < pieces.count; ++i)
+    if (pieces.iov[i].iov_len > 0)
+      result.iov[i].iov_base = domain_.memory.reach(pieces.desc[i], pieces.iov[i].iov_base);
+  return result;
+}
+
 bool Endpoint::completes(const Post& post) const {
   if (post.inject || (tx_selective_ && (post.flags & FI_COMPLETION) == 0)) return false;
   return post.context != nullptr || !domain_.limits().null_context_is_silent;
@@ -71,6 +79,10 @@ long Endpoint::check_post(const Post& post) const {
     if (post.pieces.count > limits.iov || bytes > most)
       return refuse(FI_EINVAL, fmt::format("{} bytes injected in {} pieces, at most {} in {}",
                                            bytes, post.pieces.count, most, limits.iov));
+    // The processor copies what is injected.
+    for (std::size_t i = 0; domain_.takes_device_memory() && i < post.pieces.count; ++i)
+      if (const auto found = device_range(post.pieces.iov[i].iov_base, 0); found && !found->managed)
+        return refuse(FI_EINVAL, "memory of a CUDA device injected");
     return 0;
   }
   const std::size_t most = write ? limits.max_write : limits.max_message;

@@ -60,7 +60,7 @@ int list_adapters(std::uint32_t, const char* node, const char*, std::uint64_t, c
             address_from(*static_cast<const sockaddr_in*>(lower->src_addr), adapter, 0);
         Info info = describe(adapter, config.adapters, fabric, place.gid);
         if (info == nullptr) return -FI_ENOMEM;
-        if (!meets(*info, hints)) continue;
+        if (!meets(*info, hints, config.hmem != Hmem::none)) continue;
         fi_info* const added = info.get();
         if (last == nullptr)
           first = std::move(info);

@@ -166,7 +166,7 @@ void Endpoint::complete_receive(const PostedReceive& receive, const PacketHeader
                         vector_->place_of(header.from)};
   if (!registered(receive.pieces, FI_RECV))  // no longer
     return rx_queue_->push_error(completion, kLocalKey, fi_errno_of(kLocalKey));
-  receive.pieces.scatter(data, 0, bytes);
+  reached(receive.pieces).scatter(data, 0, bytes);
   if (header.total > room)
     rx_queue_->push_error(completion, kLocalLength, FI_ETRUNC, header.total - room);
   else if (receive.completes)

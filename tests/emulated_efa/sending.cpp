@@ -60,7 +60,7 @@ Packet& Endpoint::build(Operation& operation) {
   if (operation.copy != nullptr)
     std::memcpy(packet.payload(), operation.copy.get() + operation.sent, header.bytes);
   else
-    post.pieces.gather(packet.payload(), operation.sent, header.bytes);
+    reached(post.pieces).gather(packet.payload(), operation.sent, header.bytes);
   operation.sent += header.bytes;
   operation.all_sent = operation.sent == operation.total;
   return packet;

@@ -244,7 +244,11 @@ ssize_t cancel(fid* object, void* context) {
   const std::lock_guard lock(endpoint_of(object).domain().mutex);
   return endpoint_of(object).cancel(context);
 }
-int option(fid*, int, int, const void*, std::size_t) { return -FI_ENOPROTOOPT; }
+int option(fid* object, int level, int name, const void* value, std::size_t bytes) {
+  if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
+  const std::lock_guard lock(endpoint_of(object).domain().mutex);
+  return endpoint_of(object).set_option(name, value, bytes);
+}
 int read_option(fid*, int, int, void*, std::size_t*) { return -FI_ENOPROTOOPT; }
 int name(fid* object, void* address, std::size_t* bytes) {
   const std::lock_guard lock(endpoint_of(object).domain().mutex);

@@ -43,7 +43,8 @@ Core::Core(const base::Settings& settings, const ChosenProvider& provider)
                 provider.adapters.size() > 1),
       tells_written_length_(provider.tells_written_length),
       control_buffers_(sizeof(Header) + kControlBytes, 64),
-      probe_buffers_(sizeof(Header) + kProbeBytes, 8) {
+      probe_buffers_(sizeof(Header) + kProbeBytes, 8),
+      eager_buffers_(sizeof(Header) + std::max(settings.eager_bytes, kControlBytes), 16) {
   address_.provider = provider.name;
   address_.protocol = provider.protocol;
   address_.rma = provider.rma;
@@ -129,6 +130,36 @@ Peer& Core::peer(const ProcessAddress& address) {
     if (known.failover && probe.link < known.links.size()) answer(known, probe);
   }
   return known;
+}
+
+Peer* Core::open_way(std::uint64_t instance, int index, std::span<const std::uint8_t> address) {
+  clear_ways();
+  Rail& rail_of_it = rail(index);
+  if (!rail_of_it.is_open() || rail_of_it.address().size() != address.size()) return nullptr;
+  auto way = std::make_unique<Peer>();
+  way->address.instance = instance;
+  way->address.host = "unknown";
+  way->address.rails.push_back({{address.begin(), address.end()}, "unknown", "", 0, 0});
+  way->small_streak = 0;  // its failure must show
+  Link& link = way->links.emplace_back();
+  link.rail = index;
+  link.their_rail = 0;
+  link.nominal = 0;
+  link.up = true;
+  link.their_address.assign(address.begin(), address.end());
+  link.to = rail_of_it.insert(address);
+  way->preference.push_back(0);
+  ways_.push_back(std::move(way));
+  return ways_.back().get();
+}
+
+void Core::close_way(Peer& way) { way.way_closed = true; }
+
+void Core::clear_ways() {
+  std::erase_if(ways_, [](const std::unique_ptr<Peer>& way) {
+    return way->way_closed && !way->is_waiting && !way->has_waiting() &&
+           way->links.front().under_way.empty();
+  });
 }
 
 void Core::pair_links(Peer& peer) {

@@ -20,6 +20,23 @@ void Connection::fail(heddleResult_t code, const std::string& what) {
   core_.purge(*this);
 }
 
+void Connection::fail_both(heddleResult_t code, const std::string& what) {
+  if (error_) return;
+  if (open_ && peer_.dead.empty()) {
+    Header header = to_peer(Kind::failure);
+    header.count = static_cast<std::uint32_t>(code);
+    core_.send_control(*this, header,
+                       std::as_bytes(std::span(what)).first(std::min(what.size(), kControlBytes)));
+  }
+  fail(code, what);
+}
+
+void Connection::on_failure(const Header& header, const std::byte* payload) {
+  const std::string what(reinterpret_cast<const char*>(payload), header.bytes);
+  fail(static_cast<heddleResult_t>(header.count), "the other end: " + what);
+  core_.closing(*this);
+}
+
 void Connection::retire(Area memory) {
   retired_ = true;
   memory_ = std::move(memory);

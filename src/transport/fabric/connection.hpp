@@ -10,6 +10,7 @@
 #include <string>
 
 #include "transport/fabric/core.hpp"
+#include "transport/fabric/matching.hpp"
 #include "transport/fabric/window.hpp"
 
 namespace heddle::transport::fabric {
@@ -27,6 +28,8 @@ class Connection {
 
   // The first failure stays; requests that wait to be posted are dropped.
   void fail(heddleResult_t code, const std::string& what);
+  // The same, and the other end's connection fails too, with this text.
+  void fail_both(heddleResult_t code, const std::string& what);
   bool failed() const { return error_.has_value(); }
   bool retired() const { return retired_; }
   void check() const {
@@ -57,8 +60,13 @@ class Connection {
   // All that others wait for has been sent, and what we sent has been received.
   virtual bool drained() const = 0;
 
+  // A verb found nothing to do; after a second of that, the peer is asked whether it lives.
+  void waited();
+  void went_on() { waits_ = 0; }
+
  protected:
   void send_goodbye(std::uint64_t messages, std::string_view reason = {});
+  void on_failure(const Header& header, const std::byte* payload);
   // Fills in what addresses a message to the other end.
   Header to_peer(Kind kind) const {
     return {.kind = kind,
@@ -68,9 +76,6 @@ class Connection {
             .bytes = 0,
             .count = 0};
   }
-  // A verb found nothing to do; after a second of that, the peer is asked whether it lives.
-  void waited();
-  void went_on() { waits_ = 0; }
   // Not open yet, and the other end may be.
   virtual bool may_open() const { return false; }
   // Every message that can still come has come.
@@ -122,6 +127,28 @@ class SendConnection final : public Connection {
   // Of a connection that has failed: whether libfabric has no memory of send_unregistered in hand.
   bool at_rest();
   bool is_eager(std::size_t bytes) const { return core_.rma() && bytes <= shape_.eager_bytes; }
+  const Shape& shape() const { return shape_; }
+
+  // Messages that choose their receive (messages.hpp).
+  const Grants& grants() const { return grants_; }
+  // The receive has its message.
+  void use(std::uint64_t receive) { grants_.use(receive); }
+  // Whether nothing of an earlier message in that place is under way.
+  bool is_free(std::uint64_t receive) const { return part(receive).under_way == 0; }
+  // From memory that must not change until left(). Into the receive's credit, which is known and
+  // long enough.
+  void send_into(std::uint64_t receive, const std::byte* data, std::size_t bytes,
+                 const Regions* regions);
+  // Whether all of it has left.
+  bool left(std::uint64_t receive) const {
+    return part(receive).sequence != receive || part(receive).under_way == 0;
+  }
+  // Small ones, from a copy; they return its number.
+  std::uint64_t send_copy_into(std::uint64_t receive, const std::byte* data, std::size_t bytes);
+  std::uint64_t send_ahead(const Ahead& ahead, int tag, const std::byte* data, std::size_t bytes);
+  // How many copies have left. Nobody may drive the transport after a message is said to be sent,
+  // so one has not been sent before its copy has left; with several rails perhaps an earlier one.
+  std::uint64_t copies_left() const { return copies_left_; }
   std::size_t told_length() const { return core_.told_length(shape_.eager_bytes); }
 
   void completed(const Request& request, std::size_t bytes) override;
@@ -136,6 +163,7 @@ class SendConnection final : public Connection {
  private:
   struct Part {
     int under_way = 0;                         // requests that have not got through
+    std::uint64_t sequence = 0;                // of the last message in this place
     bool borrowed = false;                     // from memory that is not ours
     Credit credit;                             // of a message that is written
     Regions regions;                           // of user memory, while it is under way
@@ -148,13 +176,20 @@ class SendConnection final : public Connection {
   bool may_send(std::size_t bytes) const;
   void on_credits(const Header& header, const std::byte* payload);
   void on_goodbye(const Header& header, const std::byte* payload);
-  std::uint64_t send_long(std::byte* data, std::size_t bytes, const Regions* regions);
-  void write_stripes(std::byte* data, std::size_t bytes, const Regions* regions);
+  // How the receiver learns the length of a written message, where it needs to.
+  enum class Length { before, apart };
+  void send_long(std::uint64_t sequence, std::byte* data, std::size_t bytes, const Regions* regions,
+                 Length length);
+  void write_stripes(std::uint64_t sequence, std::byte* data, std::size_t bytes,
+                     const Regions* regions, Length length);
   void send_eager(std::byte* data, std::size_t bytes, const Area& area);
 
   Shape shape_;
   Grants grants_;
   std::vector<Part> parts_;
+  std::uint64_t messages_ = 0;  // sent, copies apart
+  std::uint64_t copies_ = 0;    // of small messages
+  std::uint64_t copies_left_ = 0;
   std::optional<Welcome> welcome_;
   std::array<std::uint8_t, 16> nonce_{};
   base::Deadline welcome_until_{base::Seconds(0)};  // once it is retired
@@ -171,17 +206,42 @@ class ReceiveConnection final : public Connection {
   // Says no; the other end's connect fails with the reason.
   void refuse(std::string_view reason);
 
-  // The next message may be received into these bytes of `area`, and its length kLengthBytes
-  // before.
-  void post(std::byte* buffer, std::size_t bytes, const Area& area);
+  struct Buffer {
+    std::byte* data;
+    std::size_t bytes;
+    std::uint64_t remote_address;  // Area::remote_address of data
+    const Regions* regions;
+    int tag = 0;
+    std::uint32_t after = 0;  // so many more of the same receive follow
+  };
+  // The next receive, numbered from 0. Returns its number.
+  std::uint64_t post(const Buffer& buffer);
+  // Into these bytes of `area`, and the message's length kLengthBytes before.
+  void post(std::byte* buffer, std::size_t bytes, const Area& area) {
+    post({buffer, bytes, area.remote_address(buffer), area.regions()});
+  }
   // Sends the credits that wait for company.
   void flush();
+  std::uint32_t pending_credits() const { return pending_credits_; }
 
   // The next message, of exactly `bytes`, or null when it has not arrived.
   const std::byte* peek(std::size_t bytes);
   // The message that peek returned is done with.
   void pop();
   std::size_t told_length() const { return core_.told_length(shape_.eager_bytes); }
+
+  // Messages that choose their receive (messages.hpp): said before the first post.
+  void choose_by_tag() { matcher_.emplace(); }
+  const Shape& shape() const { return shape_; }
+  // Messages of whatever length: as peek and pop. Null: the next one is not whole.
+  const Arrivals::Arrival* front() { return arrivals_.front(); }
+  // Receives that are over.
+  std::uint64_t popped() const { return arrivals_.next(); }
+  std::uint64_t posted() const { return next_post_; }
+  // Fails when no message can come any more.
+  void check_comes();
+  // All that can come has come: nobody writes into a posted buffer any more.
+  bool at_rest() const { return !peer_.dead.empty() || (goodbye_received_ && settled()); }
 
   void completed(const Request& request, std::size_t bytes) override;
   void ended(const Request& request) override;
@@ -196,8 +256,12 @@ class ReceiveConnection final : public Connection {
     std::byte* buffer = nullptr;
     Request* receive = nullptr;  // under way, on the message path
   };
-  bool settled() const override { return arrivals_.arrived() >= final_; }
+  bool settled() const override { return arrivals_.arrived() + unplaced_ >= final_; }
   bool on_eager(const Header& header, std::byte* payload, Request& bounce);
+  bool on_ahead(const Header& header, std::byte* payload, Request& bounce);
+  void on_length(const Header& header, const std::byte* payload);
+  void place_ahead();
+  void return_bounce(std::uint64_t cookie);
 
   Shape shape_;
   Arrivals arrivals_;
@@ -208,7 +272,9 @@ class ReceiveConnection final : public Connection {
   std::vector<std::byte> credits_;  // encoded, not sent yet
   std::uint32_t pending_credits_ = 0;
   std::uint32_t batch_;
-  std::uint64_t final_ = 0;  // messages that the sender has sent, once it said goodbye
+  std::optional<ReceiveMatcher> matcher_;
+  std::uint64_t unplaced_ = 0;  // messages that came ahead and have no receive yet
+  std::uint64_t final_ = 0;     // messages that the sender has sent, once it said goodbye
 };
 
 }  // namespace heddle::transport::fabric

@@ -5,6 +5,7 @@
 
 #include "transport/fabric/connection.hpp"
 #include "transport/fabric/first_error.hpp"
+#include "transport/fabric/meeting.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -28,6 +29,14 @@ bool means_peer_is_gone(int code) {
     case FI_EIO: return true;
     default: return false;
   }
+}
+
+// What is no payload.
+bool is_control(const Request& request) {
+  if (request.buffer == nullptr) return false;
+  Header header;
+  std::memcpy(&header, request.buffer->data, sizeof header);
+  return header.kind != Kind::eager && header.kind != Kind::ahead;
 }
 
 }  // namespace
@@ -73,6 +82,7 @@ Connection& Core::add(std::unique_ptr<Connection> connection) {
 
 void Core::retire(Connection& connection, Area memory) {
   connection.retire(std::move(memory));
+  connection.step_closing();  // nobody may call progress() soon
   closing(connection);
 }
 
@@ -86,10 +96,12 @@ Connection* Core::find(std::uint32_t id) const {
 
 void Core::purge(Connection& connection) {
   Peer& peer = connection.peer();
-  // Where one was under way before, and may arrive yet, the goodbye has to wait for it.
+  // The other end is to be told. Where a write was under way before, and may arrive yet, the
+  // goodbye has to wait for it.
   const auto may_go = [&](const Request& request) {
-    return request.owner == &connection &&
-           !(peer.dead.empty() && request.gave_up && may_land(request, peer.link(request.link)));
+    if (request.owner != &connection) return false;
+    if (!peer.dead.empty()) return true;
+    return !is_control(request) && !(request.gave_up && may_land(request, peer.link(request.link)));
   };
   const auto drop = [&](RequestQueue& queue, bool on_link) {
     RequestQueue kept, dropped;
@@ -112,7 +124,10 @@ void Core::peer_died(Peer& peer, const std::string& why) {
   if (!peer.dead.empty()) return;
   peer.dead = why;
   for (const auto& connection : connections_)
-    if (connection && &connection->peer() == &peer) connection->fail(heddleRemoteError, why);
+    if (connection && &connection->peer() == &peer) {
+      connection->fail(heddleRemoteError, why);
+      purge(*connection);
+    }
 }
 
 void Core::on_immediate(const fi_cq_data_entry& entry) {
@@ -148,6 +163,12 @@ bool Core::on_message(Request& bounce, std::size_t bytes) {
     case Kind::probe:
     case Kind::probe_answer: return on_probe(header, payload), false;
     case Kind::rail_state: return on_rail_state(header, payload), false;
+    case Kind::introduce:
+      if (meeting != nullptr) meeting->on_introduce(header, payload);
+      return false;
+    case Kind::introduced:
+      if (meeting != nullptr) meeting->on_introduced(header, payload);
+      return false;
     default: break;
   }
   Connection* connection = find(header.connection);
@@ -202,12 +223,15 @@ void Core::on_failure(Rail& rail, const Rail::Failure& failure) {
     failed(*request, failure.text);
     return;
   }
-  Connection& owner = *request->owner;
+  Connection* const owner = request->owner;
+  Peer& peer = *request->peer;
   leave(*request, false);
   recycle(*request);
-  if (failure.code == FI_ECANCELED && owner.retired()) return;
-  owner.fail(heddleRemoteError, failure.text);
-  if (means_peer_is_gone(failure.code)) peer_died(owner.peer(), failure.text);
+  if (owner != nullptr) {
+    if (failure.code == FI_ECANCELED && owner->retired()) return;
+    owner->fail(heddleRemoteError, failure.text);
+  }
+  if (means_peer_is_gone(failure.code)) peer_died(peer, failure.text);
 }
 
 // Completions that have been read are nowhere else any more: each is handled, whatever the handling

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <mutex>
 
@@ -19,7 +20,9 @@
 
 namespace heddle::transport::fabric {
 
-inline constexpr std::uint32_t kStreakForInject = 16 * kMaxWindow;
+class Meeting;
+
+inline constexpr std::uint32_t kStreakForInject = 8 * kMaxWindow;
 
 class Core {
  public:
@@ -39,6 +42,7 @@ class Core {
     return rma() && !tells_written_length_ && !writes_length() ? eager_bytes
                                                                : SendPipe::kEveryLength;
   }
+  bool tells_written_length() const { return tells_written_length_; }
   // Whether RDMA writes bring the length of their message, kLengthBytes before the buffer, because
   // the provider does not tell it.
   bool writes_length() const {
@@ -49,6 +53,12 @@ class Core {
 
   // The peer with this address; makes its acquaintance first. Fails when it uses another provider.
   Peer& peer(const ProcessAddress& address);
+
+  // A way to a process that is not a peer yet, by one of our rails and an address of its endpoint:
+  // for control messages only. Null: none now. `dead` says when it led nowhere. It goes some time
+  // after close_way, when all that it carried has left.
+  Peer* open_way(std::uint64_t instance, int rail, std::span<const std::uint8_t> address);
+  void close_way(Peer& way);
 
   // Gives the connection its id. The core owns it until it is retired and finished.
   Connection& add(std::unique_ptr<Connection> connection);
@@ -63,6 +73,11 @@ class Core {
   void ping(Connection& from);
   // Header and payload in a buffer of the core's.
   void send_control(Connection& from, Header header, std::span<const std::byte> payload);
+  // The same with a payload of two parts that may together be as long as an eager message.
+  void send_copy(Connection& from, Header header, std::span<const std::byte> start,
+                 std::span<const std::byte> data);
+  // To a process and none of its connections.
+  void send_control(Peer& peer, Header header, std::span<const std::byte> payload);
   // Drops the requests of a connection that wait to be posted.
   void purge(Connection& connection);
   // All connections to the peer fail.
@@ -70,8 +85,9 @@ class Core {
 
   // How busy the peer's links are, by link. Valid until the next call.
   std::span<const RailLoad> loads(const Peer& peer);
-  // Stripes of a long message to the peer; none while no link is up.
-  void stripe(const Peer& peer, std::size_t bytes, std::vector<Stripe>& stripes);
+  // At most so many stripes of a long message to the peer; none while no link is up.
+  void stripe(const Peer& peer, std::size_t bytes, std::uint32_t most,
+              std::vector<Stripe>& stripes);
   // The link for a small message; the first one when none is up (the message then waits).
   int link_for_small(const Peer& peer);
 
@@ -88,8 +104,11 @@ class Core {
   // beside figures.
   std::string shown_provider() const;
   std::vector<RailMetrics> rail_metrics() const;
+  void log_opening(const ChosenProvider& provider) const;
+  void log_rails() const;
 
-  std::deque<Hello> hellos;  // that no accept() has taken yet
+  Meeting* meeting = nullptr;  // gets introductions, where processes meet by handles
+  std::deque<Hello> hellos;    // that no accept() has taken yet
   UserBuffers user_buffers;
 
  private:
@@ -98,6 +117,7 @@ class Core {
 
   // acquaintance.cpp: the rails, and the links to another process
   void pair_links(Peer& peer);
+  void clear_ways();
 
   // core.cpp: completions, and connections that come and go
   // Until a reading gives fewer than `fewest` completions.
@@ -170,8 +190,10 @@ class Core {
   std::vector<std::unique_ptr<Rail>> rails_;  // first: closed last
   BufferPool control_buffers_;
   BufferPool probe_buffers_;
+  BufferPool eager_buffers_;
   RequestPool requests_;
   std::map<std::uint64_t, std::unique_ptr<Peer>> peers_;
+  std::list<std::unique_ptr<Peer>> ways_;
   std::vector<Peer*> waiting_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by id; 0 is nobody's
   std::deque<std::uint32_t> free_ids_;                    // the longest unused first

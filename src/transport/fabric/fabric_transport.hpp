@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,12 +9,11 @@
 
 #include "base/settings.hpp"
 #include "transport/fabric/wire.hpp"
-#include "transport/secrets.hpp"
 
 namespace heddle::transport::fabric {
 
 class Core;
-class SendConnection;
+class Handshake;
 struct ChosenProvider;
 
 class FabricTransport final : public Transport {
@@ -53,14 +51,8 @@ class FabricTransport final : public Transport {
   void renew_rail(int rail, const std::string& why);
 
  private:
-  const PipeSecret& secret_of(const PipeKey& key) const;
-  SendConnection& start(const std::string& peer, const PipeKey& key, const PipeOptions& options);
-  void give_up(SendConnection& connection);
-
   std::shared_ptr<Core> core_;
-  // The rest is under the core's mutex.
-  Secrets secrets_;
-  std::map<PipeKey, SendConnection*> connecting_;
+  std::unique_ptr<Handshake> handshake_;  // under the core's mutex
 };
 
 }  // namespace heddle::transport::fabric

@@ -26,7 +26,8 @@ void Core::failed(Request& request, const std::string& why) {
   Connection* owner = request.owner;
   if (!peer.failover) {
     recycle(request);
-    return owner->fail(heddleRemoteError, why);
+    if (owner != nullptr) owner->fail(heddleRemoteError, why);
+    return;
   }
   const bool lost_write = request.verb == Verb::write && request.gave_up;
   // Nobody wants the message of a failed connection, but its goodbye promises that nothing arrives
@@ -142,6 +143,8 @@ void Core::each_link_of(int rail, Use use) {
   for (auto& [instance, peer] : peers_)
     for (int i = 0; i < peer->link_count(); ++i)
       if (peer->link(i).rail == rail) use(*peer, i);
+  for (const auto& way : ways_)
+    if (way->link(0).rail == rail) use(*way, 0);
 }
 
 // Once begun it goes through to the end: a rail half closed would stay so.

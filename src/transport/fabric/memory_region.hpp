@@ -9,18 +9,23 @@
 #include <utility>
 #include <vector>
 
+#include "base/fd.hpp"
+#include "transport/fabric/device_memory.hpp"
 #include "transport/fabric/owners.hpp"
 
 namespace heddle::transport::fabric {
 
-enum class Access { send, receive, remote_write };
+// both: what is sent from, received into and written to by peers.
+enum class Access { send, receive, remote_write, both };
 
 struct Registration {
   std::byte* data;
   std::size_t bytes;
   Access access;
   std::uint64_t key;
-  RegionOwner region;  // none while the rail has no domain
+  MemoryOwner owner;
+  base::UniqueFd dmabuf;  // ours, where it may be registered again
+  RegionOwner region;     // none while the rail has no domain
 };
 using Registrations = std::list<Registration>;
 

@@ -70,7 +70,8 @@ struct Peer {
   // Messages since a long one. An injected message gives no completion, so nobody would know of one
   // that a full socket keeps in the provider: only when the last long one must be through.
   std::uint32_t small_streak;
-  std::string dead;  // why, once it is
+  std::string dead;         // why, once it is
+  bool way_closed = false;  // of a way (Core::open_way): nobody needs it any more
 
   Link& link(int index) { return links[static_cast<std::size_t>(index)]; }
   const Link& link(int index) const { return links[static_cast<std::size_t>(index)]; }

@@ -163,9 +163,12 @@ void Core::retry(Peer& peer) {
     } else if (again_means_lost_ && peer.reached && waited > kLostSeconds) {
       peer_died(peer, fmt::format("the connection to its process is lost, {:.1f} s ago", waited));
     } else if (waited > settings_.timeout) {
-      first.owner->fail(heddleRemoteError,
-                        fmt::format("the provider accepted nothing for it in {} s (HEDDLE_TIMEOUT)",
-                                    settings_.timeout));
+      const std::string why = fmt::format(
+          "the provider accepted nothing for it in {} s (HEDDLE_TIMEOUT)", settings_.timeout);
+      if (first.owner != nullptr)
+        first.owner->fail(heddleRemoteError, why);
+      else
+        peer_died(peer, why);
     }
     any = any || !link.waiting.empty();
   }
@@ -183,6 +186,23 @@ Request& Core::control_message(Request& request, ControlBuffer& buffer, const He
   request.bytes = sizeof header + header.bytes;
   request.regions = buffer.regions;
   return request;
+}
+
+void Core::send_copy(Connection& from, Header header, std::span<const std::byte> start,
+                     std::span<const std::byte> data) {
+  header.bytes = static_cast<std::uint32_t>(start.size() + data.size());
+  ControlBuffer& buffer = eager_buffers_.take(rails_);
+  if (!data.empty())
+    std::memcpy(buffer.data + sizeof header + start.size(), data.data(), data.size());
+  Request& sent = request(from, Verb::send, link_for_small(from.peer()));
+  submit(control_message(sent, buffer, header, start));
+}
+
+void Core::send_control(Peer& peer, Header header, std::span<const std::byte> payload) {
+  HEDDLE_ASSERT(payload.size() <= kControlBytes, "{} bytes", payload.size());
+  header.bytes = static_cast<std::uint32_t>(payload.size());
+  Request& sent = request(peer, Verb::send, link_for_small(peer));
+  submit(control_message(sent, control_buffers_.take(rails_), header, payload));
 }
 
 void Core::send_control(Connection& from, Header header, std::span<const std::byte> payload) {
@@ -213,9 +233,10 @@ std::span<const RailLoad> Core::loads(const Peer& peer) {
   return loads_;
 }
 
-void Core::stripe(const Peer& peer, std::size_t bytes, std::vector<Stripe>& stripes) {
+void Core::stripe(const Peer& peer, std::size_t bytes, std::uint32_t most,
+                  std::vector<Stripe>& stripes) {
   const std::span<const RailLoad> now = loads(peer);
-  share_out(bytes, now, least_stripe(measured_, now), kMaxStripes, stripes);
+  share_out(bytes, now, least_stripe(measured_, now), most, stripes);
 }
 
 int Core::link_for_small(const Peer& peer) {

@@ -49,15 +49,9 @@ void Core::send_rail_state(Peer& peer, int index, std::uint32_t refuses) {
   state.asks_for = link.asked_for;
   state.refuses = refuses;
   state.end = end_of(rail(link.rail));
-  Header header{.kind = Kind::rail_state,
-                .connection = 0,
-                .token = 0,
-                .sequence = 0,
-                .bytes = sizeof state,
-                .count = 0};
-  Request& sent = request(peer, Verb::send, link_for_small(peer));
-  submit(control_message(sent, control_buffers_.take(rails_), header,
-                         std::as_bytes(std::span(&state, 1))));
+  const Header header{
+      .kind = Kind::rail_state, .connection = 0, .token = 0, .sequence = 0, .bytes = 0, .count = 0};
+  send_control(peer, header, std::as_bytes(std::span(&state, 1)));
 }
 
 void Core::on_rail_state(const Header& header, const std::byte* payload) {

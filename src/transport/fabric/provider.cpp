@@ -286,6 +286,38 @@ std::string as_list(const std::vector<ProviderReport>& reports) {
   return text.empty() ? "none" : text;
 }
 
+// Puts those of libfabric's descriptions in the place of the chosen ones that grant FI_HMEM: all or
+// none.
+void ask_for_device_memory(ChosenProvider& chosen, Path path,
+                           std::span<const std::string> allowed) {
+  Info hints = device_memory_hints(path);
+  hints->fabric_attr->prov_name = strdup(chosen.name.c_str());
+  const Info list = ask_libfabric(hints.get(), 0);
+  Found granted;
+  for (const fi_info* info = list.get(); info != nullptr; info = info->next)
+    if (info->fabric_attr->prov_name == chosen.name) granted.fitting.push_back(info);
+  const std::vector<Candidate> ways = candidates(granted, allowed);
+  std::vector<ChosenAdapter> with;
+  std::set<std::string> without;
+  for (const ChosenAdapter& one : chosen.adapters) {
+    const auto found = std::ranges::find_if(
+        ways, [&](const Candidate& way) { return way.adapter.name == one.adapter.name; });
+    if (found == ways.end())
+      without.insert(one.adapter.name);
+    else
+      with.push_back({one.adapter, Info(fi_dupinfo(found->info)), longest_send(*found->info)});
+  }
+  std::string& why = chosen.why_no_device_memory;
+  why = without.empty() ? why_no_device_memory(*with.front().info)
+                        : fmt::format("libfabric {} grants it no FI_HMEM on {}",
+                                      libfabric_version(), join(without));
+  chosen.device_memory = why.empty();
+  if (chosen.device_memory)
+    chosen.adapters = std::move(with);
+  else
+    base::log_info("NET/OFI provider {} moves the host's memory only: {}", chosen.name, why);
+}
+
 }  // namespace
 
 std::string libfabric_version() {
@@ -302,7 +334,8 @@ std::vector<ProviderReport> survey(const base::Settings& settings,
 }
 
 ChosenProvider choose_provider(const base::Settings& settings,
-                               std::span<const std::string> allowed_interfaces) {
+                               std::span<const std::string> allowed_interfaces,
+                               DeviceMemory device_memory) {
   const Survey all(settings.rma);
   const std::vector<std::string_view> names = names_asked_for(settings.provider);
   for (const std::string_view name : names) {
@@ -315,6 +348,7 @@ ChosenProvider choose_provider(const base::Settings& settings,
                           .must_ask_for_delivery = !means_delivered(name),
                           .tells_written_length = tells_written_length(name),
                           .reopen = how_to_reopen(name),
+                          .why_no_device_memory = {},
                           .adapters = {}};
     std::vector<Candidate> usable = candidates(found->second, allowed_interfaces);
     if (usable.empty()) continue;
@@ -326,6 +360,8 @@ ChosenProvider choose_provider(const base::Settings& settings,
       chosen.adapters.push_back(
           {adapters[rail], Info(fi_dupinfo(usable[rail].info)), longest_send(*usable[rail].info)});
     }
+    if (device_memory == DeviceMemory::wanted)
+      ask_for_device_memory(chosen, found->second.path, allowed_interfaces);
     return chosen;
   }
   std::string missing;

@@ -8,6 +8,7 @@
 
 #include "base/settings.hpp"
 #include "transport/fabric/adapter.hpp"
+#include "transport/fabric/device_memory.hpp"
 #include "transport/fabric/owners.hpp"
 
 namespace heddle::transport::fabric {
@@ -18,8 +19,7 @@ struct ProviderReport {
   bool usable = false;
   bool automatic = false;  // considered when nobody names a provider
   std::string why_not;     // when not usable: what it lacks
-  // Whether it would move memory of devices (FI_HMEM) for the adapters below. Asked about only: no
-  // endpoint is opened so.
+  // Whether it would move memory of devices (FI_HMEM) for the adapters below. Asked about only.
   bool device_memory = false;
   std::vector<Adapter> adapters;  // each once, in rail order; those that would be used
 };
@@ -50,14 +50,21 @@ struct ChosenProvider {
   // that it had; nothing where that crashes, so that the rail stays lost, and its connections.
   enum class Reopen { endpoint, domain, never };
   Reopen reopen;
+  // Whether all adapters are opened for memory of devices too, and why not; "" where it was not
+  // wanted.
+  bool device_memory = false;
+  std::string why_no_device_memory;
   std::vector<ChosenAdapter> adapters;  // at least one
 };
 
 // The provider that settings.provider asks for, or the best for "auto", with the adapters that
 // settings.rails chooses. Fails with heddleInvalidArgument that lists what was found and what each
-// lacks; never takes another one.
+// lacks; never takes another one. Where device memory is wanted and this provider or one of these
+// adapters has no way to it, they are opened for the host's memory alone; the result and the log
+// say so.
 ChosenProvider choose_provider(const base::Settings& settings,
-                               std::span<const std::string> allowed_interfaces);
+                               std::span<const std::string> allowed_interfaces,
+                               DeviceMemory device_memory = DeviceMemory::unused);
 
 // libfabric's version at run time, "1.17".
 std::string libfabric_version();

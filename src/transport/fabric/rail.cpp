@@ -1,5 +1,6 @@
 #include "transport/fabric/rail.hpp"
 
+#include <fcntl.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
@@ -25,6 +26,7 @@ std::uint64_t access_flags(Access access) {
     case Access::send: return FI_SEND | FI_WRITE;
     case Access::receive: return FI_RECV;
     case Access::remote_write: return FI_REMOTE_WRITE | FI_RECV;
+    case Access::both: return FI_SEND | FI_RECV | FI_WRITE | FI_REMOTE_WRITE;
   }
   return 0;
 }
@@ -112,6 +114,9 @@ void Rail::open_endpoint() {
       events_.reset();
     }
   }
+  if (takes_device_memory())
+    check_fabric(forbid_device_calls(endpoint), "fi_setopt(no calls of the devices' library)",
+                 provider_);
   check_fabric(fi_enable(endpoint), "fi_enable", provider_);
 
   std::size_t bytes = 256;
@@ -167,9 +172,32 @@ fi_addr_t Rail::insert(std::span<const std::uint8_t> address) {
   return inserted;
 }
 
-MemoryRegion Rail::register_memory(std::byte* data, std::size_t bytes, Access access) {
+void Rail::check_owner(std::size_t bytes, const MemoryOwner& owner) const {
+  if (owner.is_host()) return;
+  if (!takes_device_memory())
+    base::fail(heddleInvalidArgument,
+               "adapter {} (provider {}) cannot register {} bytes of {}: it was opened for the "
+               "host's memory only (without FI_HMEM)",
+               adapter_.name, provider_, bytes, text_of(owner));
+  if (owner.dmabuf >= 0 && !knows_dmabuf())
+    base::fail(heddleInvalidArgument,
+               "adapter {} (provider {}) cannot register {} bytes of {}: dmabuf needs libfabric "
+               "1.20, here is {} and heddle was built with {}.{}",
+               adapter_.name, provider_, bytes, text_of(owner), libfabric_version(),
+               FI_MAJOR_VERSION, FI_MINOR_VERSION);
+}
+
+MemoryRegion Rail::register_memory(std::byte* data, std::size_t bytes, Access access,
+                                   const MemoryOwner& owner) {
+  check_owner(bytes, owner);
   // Where the provider does not assign keys, two regions must not ask for the same one.
-  Registration made{data, bytes, access, (mr_mode() & FI_MR_PROV_KEY) != 0 ? 0 : next_key_++, {}};
+  const std::uint64_t key = (mr_mode() & FI_MR_PROV_KEY) != 0 ? 0 : next_key_++;
+  Registration made{data, bytes, access, key, owner, {}, {}};
+  if (owner.dmabuf >= 0 && renews_domain_) {
+    made.dmabuf = base::UniqueFd(fcntl(owner.dmabuf, F_DUPFD_CLOEXEC, 0));
+    if (!made.dmabuf) base::fail_errno(errno, fmt::format("dup of dmabuf {}", owner.dmabuf));
+    made.owner.dmabuf = made.dmabuf.get();
+  }
   if (domain_) made.region = register_now(made, made.key);
   registrations_.push_front(std::move(made));
   ++registrations_made_;
@@ -178,12 +206,22 @@ MemoryRegion Rail::register_memory(std::byte* data, std::size_t bytes, Access ac
 
 RegionOwner Rail::register_now(const Registration& what, std::uint64_t& key) {
   fid_mr* region = nullptr;
-  const int rc = fi_mr_reg(domain_.get(), what.data, what.bytes, access_flags(what.access), 0, key,
-                           0, &region, nullptr);
+  const std::uint64_t access = access_flags(what.access);
+  const bool host = what.owner.is_host();
+  const int rc =
+      host ? fi_mr_reg(domain_.get(), what.data, what.bytes, access, 0, key, 0, &region, nullptr)
+           : register_device_memory(domain_.get(), what.data, what.bytes, access, key, what.owner,
+                                    &region);
   if (rc == -FI_ENOMEM || rc == -FI_EAGAIN || rc == -FI_EPERM)
-    base::fail(heddleSystemError, "adapter {} (provider {}) could not register {} bytes: {}; {}",
-               adapter_.name, provider_, what.bytes, fabric_error_text(rc), locked_memory_advice());
-  check_fabric(rc, "fi_mr_reg", provider_);
+    base::fail(heddleSystemError,
+               "adapter {} (provider {}) could not register {} bytes of {}: {}; {}", adapter_.name,
+               provider_, what.bytes, text_of(what.owner), fabric_error_text(rc),
+               locked_memory_advice());
+  if (rc != 0)
+    base::fail(heddleSystemError,
+               "adapter {} (provider {}) could not register {} bytes of {}: {} failed: {}",
+               adapter_.name, provider_, what.bytes, text_of(what.owner),
+               host ? "fi_mr_reg" : "fi_mr_regattr", fabric_error_text(rc));
   key = fi_mr_key(region);
   return RegionOwner(region);
 }
@@ -226,7 +264,7 @@ long Rail::post_confirmed(Request& r) {
 long Rail::post_write(Request& r, std::uint64_t flags) {
   const std::size_t before = r.length != 0 ? sizeof r.length : 0;
   const std::array<iovec, 2> memory{{{&r.length, before}, {r.data, r.bytes}}};
-  std::array<void*, 2> descs{r.desc, r.desc};
+  std::array<void*, 2> descs{nullptr, r.desc};  // the host's needs none where writes_length()
   const std::size_t skipped = before == 0 ? 1 : 0;
   const fi_rma_iov remote{r.remote - before, r.bytes + before, r.key};
   const fi_msg_rma message{memory.data() + skipped,

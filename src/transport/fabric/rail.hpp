@@ -46,9 +46,15 @@ class Rail {
   // How often memory was registered, by whomever.
   std::uint64_t registrations_made() const { return registrations_made_; }
   bool uses_virtual_addresses() const { return (mr_mode() & FI_MR_VIRT_ADDR) != 0; }
+  // Whether memory of devices can be registered.
+  bool takes_device_memory() const { return (info_->caps & FI_HMEM) != 0; }
 
   fi_addr_t insert(std::span<const std::uint8_t> address);
-  MemoryRegion register_memory(std::byte* data, std::size_t bytes, Access access);
+  // A dmabuf of `owner` stays the caller's, who may close it. Fails with heddleInvalidArgument for
+  // memory that this rail cannot take by how it was opened, with heddleSystemError when the
+  // provider refuses it. Memory of devices is never injected: nothing would tell whose it is.
+  MemoryRegion register_memory(std::byte* data, std::size_t bytes, Access access,
+                               const MemoryOwner& owner = {});
 
   enum class Posted { started, done, again };
   // Hands the request over. done: no completion will come. Throws when libfabric refuses it.
@@ -105,6 +111,7 @@ class Rail {
   void open();
   void open_endpoint();
   void close_all();
+  void check_owner(std::size_t bytes, const MemoryOwner& owner) const;
   RegionOwner register_now(const Registration& what, std::uint64_t& key);
   void add_bounce_buffers(std::size_t count);
   void describe(BounceBlock& block);

@@ -39,21 +39,22 @@ void ReceiveConnection::refuse(std::string_view reason) {
   send_goodbye(0, reason.substr(0, kControlBytes));
 }
 
-void ReceiveConnection::post(std::byte* buffer, std::size_t bytes, const Area& area) {
+std::uint64_t ReceiveConnection::post(const Buffer& buffer) {
   const std::uint64_t sequence = next_post_++;
   Posted& posted = posted_[sequence % posted_.size()];
-  posted.buffer = buffer;
-  Credit credit{area.remote_address(buffer), bytes, {}};
+  posted.buffer = buffer.data;
+  Credit credit{buffer.remote_address, buffer.bytes, buffer.tag, buffer.after, {}};
   if (core_.rma()) {
     for (int i = 0; i < links_; ++i)
-      credit.keys[static_cast<std::size_t>(i)] = area.key(peer_.link(i).rail);
+      credit.keys[static_cast<std::size_t>(i)] =
+          (*buffer.regions)[static_cast<std::size_t>(peer_.link(i).rail)].key();
   } else {
     const int link = static_cast<int>(sequence % static_cast<std::uint64_t>(links_));
     Request& request = core_.request(*this, Verb::tagged_receive, link);
     request.sequence = sequence;
-    request.data = buffer;
-    request.bytes = bytes;
-    request.regions = area.regions();
+    request.data = buffer.data;
+    request.bytes = buffer.bytes;
+    request.regions = buffer.regions;
     request.tag = message_tag(id(), sequence);
     posted.receive = &request;
     ++receives_;
@@ -61,6 +62,11 @@ void ReceiveConnection::post(std::byte* buffer, std::size_t bytes, const Area& a
   }
   encode(credit, links_, credits_.data() + pending_credits_ * credit_bytes(links_));
   if (++pending_credits_ == batch_) flush();
+  if (matcher_) {
+    matcher_->add(buffer.tag, buffer.after);
+    place_ahead();
+  }
+  return sequence;
 }
 
 void ReceiveConnection::flush() {
@@ -72,12 +78,16 @@ void ReceiveConnection::flush() {
   core_.send_control(*this, header, {credits_.data(), bytes});
 }
 
+void ReceiveConnection::check_comes() {
+  check();
+  if (goodbye_received_ && settled())
+    base::fail(heddleRemoteError, "{}: the sender closed it after {} messages", label(), final_);
+}
+
 const std::byte* ReceiveConnection::peek(std::size_t bytes) {
   const Arrivals::Arrival* arrival = arrivals_.front();
   if (arrival == nullptr) {
-    check();
-    if (goodbye_received_ && settled())
-      base::fail(heddleRemoteError, "{}: the sender closed it after {} messages", label(), final_);
+    check_comes();
     waited();
     return nullptr;
   }
@@ -97,9 +107,18 @@ const std::byte* ReceiveConnection::peek(std::size_t bytes) {
 void ReceiveConnection::pop() {
   const Arrivals::Arrival* arrival = arrivals_.front();
   HEDDLE_ASSERT(arrival != nullptr, "{}: release without a message", label());
-  auto* bounce = reinterpret_cast<Request*>(arrival->cookie);
+  const std::uint64_t cookie = arrival->cookie;
+  const std::uint64_t receive = arrivals_.next();
   arrivals_.pop();
-  if (bounce != nullptr) core_.rail(bounce->rail).return_bounce_buffer(*bounce);
+  if (cookie != 0) return_bounce(cookie);
+  if (!matcher_) return;
+  matcher_->came_into(receive);
+  place_ahead();
+}
+
+void ReceiveConnection::return_bounce(std::uint64_t cookie) {
+  auto* const bounce = reinterpret_cast<Request*>(cookie);
+  core_.rail(bounce->rail).return_bounce_buffer(*bounce);
 }
 
 void ReceiveConnection::completed(const Request& request, std::size_t bytes) {
@@ -122,9 +141,50 @@ bool ReceiveConnection::on_eager(const Header& header, std::byte* payload, Reque
   return cookie != 0;
 }
 
+bool ReceiveConnection::on_ahead(const Header& header, std::byte* payload, Request& bounce) {
+  if (!matcher_ || header.bytes < sizeof(Ahead)) {
+    base::log_warn("NET/OFI {}: drops a message ahead of {} bytes", label(), header.bytes);
+    return false;
+  }
+  Ahead ahead;
+  std::memcpy(&ahead, payload, sizeof ahead);
+  const auto cookie = retired_ ? 0 : reinterpret_cast<std::uint64_t>(&bounce);
+  if (!matcher_->came_ahead(ahead.number,
+                            {static_cast<int>(header.count), ahead.first_receive, cookie})) {
+    base::log_debug("NET/OFI {}: drops stray message {} ahead", label(), ahead.number);
+    return false;
+  }
+  ++unplaced_;
+  if (!retired_) place_ahead();
+  return cookie != 0;
+}
+
+// Those that know their place now have arrived in it.
+void ReceiveConnection::place_ahead() {
+  while (const auto placed = matcher_->next()) {
+    std::byte* const message = reinterpret_cast<Request*>(placed->cookie)->data;
+    Header header;
+    std::memcpy(&header, message, sizeof header);
+    --unplaced_;
+    arrivals_.message(placed->buffer, message + sizeof header + sizeof(Ahead),
+                      header.bytes - sizeof(Ahead), placed->cookie);
+  }
+}
+
+void ReceiveConnection::on_length(const Header& header, const std::byte* payload) {
+  std::uint64_t bytes;
+  if (header.bytes != sizeof bytes) return;
+  std::memcpy(&bytes, payload, sizeof bytes);
+  arrivals_.stripe(
+      {id(), static_cast<std::uint8_t>(header.sequence), header.count, header.count + 1}, bytes);
+}
+
 bool ReceiveConnection::on_message(const Header& header, std::byte* payload, Request& bounce) {
   switch (header.kind) {
     case Kind::eager: return on_eager(header, payload, bounce);
+    case Kind::ahead: return on_ahead(header, payload, bounce);
+    case Kind::length: on_length(header, payload); return false;
+    case Kind::failure: on_failure(header, payload); return false;
     case Kind::goodbye:
       goodbye_received_ = true;
       final_ = extend(header.count, arrivals_.next());
@@ -142,10 +202,8 @@ bool ReceiveConnection::on_immediate(const Immediate& immediate, std::size_t byt
 }
 
 void ReceiveConnection::retire(Area memory) {
-  arrivals_.take_cookies([&](std::uint64_t cookie) {
-    auto* const bounce = reinterpret_cast<Request*>(cookie);
-    core_.rail(bounce->rail).return_bounce_buffer(*bounce);
-  });
+  arrivals_.take_cookies([&](std::uint64_t cookie) { return_bounce(cookie); });
+  if (matcher_) matcher_->take_cookies([&](std::uint64_t cookie) { return_bounce(cookie); });
   Connection::retire(std::move(memory));
 }
 

@@ -1,5 +1,6 @@
 // The part of Core that people and their tools read: names and figures of rails and links.
 #include "transport/fabric/connection.hpp"
+#include "transport/fabric/rail_choice.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -22,6 +23,31 @@ std::string Core::state_of_links(const Peer& peer) const {
 std::string Core::shown_provider() const {
   const auto emulated = [](const auto& rail) { return rail->adapter().emulated; };
   return address_.provider + (std::ranges::any_of(rails_, emulated) ? " (EMULATED)" : "");
+}
+
+void Core::log_opening(const ChosenProvider& provider) const {
+  const std::string fewer = fewer_rails(settings_.rails, rails_.size());
+  if (!fewer.empty()) base::log_warn("{}", fewer);
+  base::log_info("NET/OFI Selected Provider is {} (found {} nics)", shown_provider(),
+                 provider.adapters.size());
+  std::string rails;
+  for (const auto& rail : rails_) {
+    const Adapter& adapter = rail->adapter();
+    rails += fmt::format("{}{}{}{}", rails.empty() ? "" : ", ", adapter.name,
+                         adapter.pci.empty() ? "" : " at " + adapter.pci,
+                         adapter.gigabits > 0 ? fmt::format(" {:g} Gb/s", adapter.gigabits) : "");
+  }
+  base::log_info("NET/OFI libfabric {}, protocol {}, {}, rails: {}", libfabric_version(),
+                 provider.protocol, provider.rma ? "RDMA write" : "messages", rails);
+}
+
+void Core::log_rails() const {
+  for (const RailMetrics& rail : rail_metrics())
+    base::log_info(
+        "NET/OFI rail {}: {} bytes sent, given up {} times, back {} times, {} new endpoints, {} "
+        "registrations",
+        rail.rail, rail.sent_bytes, rail.given_up, rail.came_back, rail.new_endpoints,
+        rail.registrations);
 }
 
 std::vector<RailMetrics> Core::rail_metrics() const {

@@ -54,20 +54,22 @@ void SendConnection::send_eager(std::byte* data, std::size_t bytes, const Area& 
   request.bytes = bytes + sizeof header;
   request.regions = area.regions();
   ++part(next()).under_way;
+  ++messages_;
   core_.submit(request);
 }
 
-std::uint64_t SendConnection::send_long(std::byte* data, std::size_t bytes,
-                                        const Regions* regions) {
-  const std::uint64_t sequence = next();
-  const Credit& credit = *grants_.front();
+void SendConnection::send_long(std::uint64_t sequence, std::byte* data, std::size_t bytes,
+                               const Regions* regions, Length length) {
+  const Credit& credit = *grants_.at(sequence);
   if (credit.bytes < bytes)
     base::fail(heddleInvalidUsage, "{}: a message of {} bytes does not fit a slot of {}", label(),
                bytes, credit.bytes);
+  ++messages_;
+  Part& mine = part(sequence);
+  mine.sequence = sequence;
   if (core_.rma()) {
-    part(sequence).credit = credit;
-    write_stripes(data, bytes, regions);
-    return sequence;
+    mine.credit = credit;
+    return write_stripes(sequence, data, bytes, regions, length);
   }
   const int link = static_cast<int>(sequence % static_cast<std::uint64_t>(links_));
   Request& request = core_.request(*this, Verb::tagged_send, link);
@@ -76,31 +78,39 @@ std::uint64_t SendConnection::send_long(std::byte* data, std::size_t bytes,
   request.bytes = bytes;
   request.regions = regions;
   request.tag = message_tag(remote_id_, sequence);
-  ++part(sequence).under_way;
+  ++mine.under_way;
   core_.submit(request);
-  return sequence;
 }
 
-void SendConnection::write_stripes(std::byte* data, std::size_t bytes, const Regions* regions) {
-  const std::uint64_t sequence = next();
-  core_.stripe(peer_, bytes, stripes_);
+void SendConnection::write_stripes(std::uint64_t sequence, std::byte* data, std::size_t bytes,
+                                   const Regions* regions, Length length) {
+  const bool apart = length == Length::apart && !core_.tells_written_length() &&
+                     bytes != part(sequence).credit.bytes;
+  core_.stripe(peer_, bytes, apart ? kMaxStripes - 1 : kMaxStripes, stripes_);
   // With no link up they wait for one together.
   if (stripes_.empty()) stripes_.push_back({0, bytes});
-  const auto count = static_cast<std::uint32_t>(stripes_.size());
-  part(sequence).under_way += static_cast<int>(count);
+  const auto writes = static_cast<std::uint32_t>(stripes_.size());
+  const std::uint32_t count = apart ? writes + 1 : writes;
+  part(sequence).under_way += static_cast<int>(writes);
   std::size_t at = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < writes; ++i) {
     Request& request = core_.request(*this, Verb::write, stripes_[i].link);
     request.sequence = sequence;
     request.data = data + at;
     request.bytes = stripes_[i].bytes;
     request.regions = regions;
     request.remote = part(sequence).credit.address + at;
-    if (i == 0 && core_.writes_length()) request.length = bytes;
+    if (i == 0 && length == Length::before && core_.writes_length()) request.length = bytes;
     request.tag = pack({remote_id_, static_cast<std::uint8_t>(sequence), i, count});
     at += stripes_[i].bytes;
     core_.submit(request);
   }
+  if (!apart) return;
+  Header header = to_peer(Kind::length);
+  header.sequence = static_cast<std::uint32_t>(sequence);
+  header.count = writes;
+  const std::uint64_t told = bytes;
+  core_.send_control(*this, header, std::as_bytes(std::span(&told, 1)));
 }
 
 std::uint64_t SendConnection::send(std::byte* data, std::size_t bytes, const Area& area) {
@@ -110,7 +120,7 @@ std::uint64_t SendConnection::send(std::byte* data, std::size_t bytes, const Are
   if (is_eager(bytes))
     send_eager(data, bytes, area);
   else
-    send_long(data, bytes, area.regions());
+    send_long(sequence, data, bytes, area.regions(), Length::before);
   grants_.use();
   return sequence;
 }
@@ -129,9 +139,34 @@ std::uint64_t SendConnection::send_unregistered(const std::byte* data, std::size
         mine.regions.push_back(rail->register_memory(from, bytes, Access::send));
     regions = mine.buffer ? &mine.buffer->regions : &mine.regions;
   }
-  const std::uint64_t sequence = send_long(from, bytes, regions);
+  const std::uint64_t sequence = next();
+  send_long(sequence, from, bytes, regions, Length::before);
   grants_.use();
   return sequence;
+}
+
+void SendConnection::send_into(std::uint64_t receive, const std::byte* data, std::size_t bytes,
+                               const Regions* regions) {
+  part(receive).borrowed = true;
+  send_long(receive, const_cast<std::byte*>(data), bytes, regions, Length::apart);
+  grants_.use(receive);
+}
+
+std::uint64_t SendConnection::send_copy_into(std::uint64_t receive, const std::byte* data,
+                                             std::size_t bytes) {
+  Header header = to_peer(Kind::eager);
+  header.sequence = static_cast<std::uint32_t>(receive);
+  grants_.use(receive);
+  core_.send_copy(*this, header, {}, {data, bytes});
+  return copies_++;
+}
+
+std::uint64_t SendConnection::send_ahead(const Ahead& ahead, int tag, const std::byte* data,
+                                         std::size_t bytes) {
+  Header header = to_peer(Kind::ahead);
+  header.count = static_cast<std::uint32_t>(tag);
+  core_.send_copy(*this, header, std::as_bytes(std::span(&ahead, 1)), {data, bytes});
+  return copies_++;
 }
 
 bool SendConnection::sent(std::uint64_t sequence) const {
@@ -158,7 +193,12 @@ bool SendConnection::at_rest() {
 }
 
 void SendConnection::completed(const Request& request, std::size_t) {
-  if (request.buffer != nullptr) return;  // a control message
+  if (request.buffer != nullptr) {
+    Header header;
+    std::memcpy(&header, request.buffer->data, sizeof header);
+    if (header.kind == Kind::eager || header.kind == Kind::ahead) ++copies_left_;
+    return;
+  }
   Part& done = part(request.sequence);
   if (--done.under_way > 0) return;
   done.regions.clear();
@@ -175,6 +215,7 @@ bool SendConnection::on_message(const Header& header, std::byte* payload, Reques
       break;
     case Kind::credits: on_credits(header, payload); break;
     case Kind::goodbye: on_goodbye(header, payload); break;
+    case Kind::failure: on_failure(header, payload); break;
     case Kind::ping: break;
     default: base::log_warn("NET/OFI {}: drops a message of kind {}", label(), int(header.kind));
   }
@@ -216,7 +257,7 @@ void SendConnection::step_closing() {
   if (goodbye_sent_ || outstanding_ != 0) return;
   const auto dropped =
       std::ranges::count_if(parts_, [](const Part& part) { return part.under_way != 0; });
-  send_goodbye(next() - static_cast<std::uint64_t>(dropped));
+  send_goodbye(messages_ - static_cast<std::uint64_t>(dropped) + copies_left_);
 }
 
 bool SendConnection::drained() const {

@@ -2,6 +2,7 @@
 // Message n may be under way while next <= n < next + slots.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -80,37 +81,54 @@ class Arrivals {
   std::uint64_t arrived_ = 0;
 };
 
-// The credits a sender holds: credit n allows message n.
+// The credits a sender holds: credit n allows one message, the n-th receive's. Pipes use them in
+// order, and may use one before it is there (eager messages); messages that choose their receive
+// use each when it is there, in any order.
 class Grants {
  public:
-  explicit Grants(std::uint32_t slots) : credits_(slots), valid_(slots, false) {}
+  explicit Grants(std::uint32_t slots) : credits_(slots), states_(slots, State::unknown) {}
 
-  // Credit n, and how many messages the receiver is done with. False: out of the window.
+  // Credit n. False: out of the window, or known.
   bool grant(std::uint64_t sequence, const Credit& credit) {
-    if (sequence < used_ || sequence >= used_ + credits_.size() || valid_[index(sequence)])
+    if (sequence < used_ || sequence >= used_ + credits_.size() ||
+        states_[index(sequence)] != State::unknown)
       return false;
     credits_[index(sequence)] = credit;
-    valid_[index(sequence)] = true;
+    states_[index(sequence)] = State::granted;
+    while (known_ < used_ + credits_.size() && states_[index(known_)] != State::unknown) ++known_;
     return true;
   }
+  // How many messages the receiver is done with.
   void done(std::uint64_t count) {
     if (count > done_) done_ = count;
   }
+  // All before it are used.
   std::uint64_t next() const { return used_; }
   std::uint64_t done() const { return done_; }
-  const Credit* front() const { return valid_[index(used_)] ? &credits_[index(used_)] : nullptr; }
-  // Message `next` is sent, with its credit or (eager) ahead of it.
-  void use() {
-    valid_[index(used_)] = false;
-    ++used_;
+  // All before it have been granted or used.
+  std::uint64_t known() const { return known_; }
+  // Null: it has not come, or is used.
+  const Credit* at(std::uint64_t sequence) const {
+    const bool in_window = sequence >= used_ && sequence < used_ + credits_.size();
+    return in_window && states_[index(sequence)] == State::granted ? &credits_[index(sequence)]
+                                                                   : nullptr;
+  }
+  const Credit* front() const { return at(used_); }
+  void use() { use(used_); }
+  void use(std::uint64_t sequence) {
+    states_[index(sequence)] = State::used;
+    while (states_[index(used_)] == State::used) states_[index(used_++)] = State::unknown;
+    known_ = std::max(known_, used_);
   }
 
  private:
+  enum class State : std::uint8_t { unknown, granted, used };
   std::size_t index(std::uint64_t sequence) const { return sequence % credits_.size(); }
 
   std::vector<Credit> credits_;
-  std::vector<bool> valid_;
+  std::vector<State> states_;
   std::uint64_t used_ = 0;
+  std::uint64_t known_ = 0;
   std::uint64_t done_ = 0;
 };
 

@@ -49,7 +49,9 @@ bool each_part(std::string_view text, char separator, Use use) {
 std::size_t encode(const Credit& credit, int rails, std::byte* to) {
   std::memcpy(to, &credit.address, 8);
   std::memcpy(to + 8, &credit.bytes, 8);
-  std::memcpy(to + 16, credit.keys.data(), 8 * static_cast<std::size_t>(rails));
+  std::memcpy(to + 16, &credit.tag, 4);
+  std::memcpy(to + 20, &credit.after, 4);
+  std::memcpy(to + 24, credit.keys.data(), 8 * static_cast<std::size_t>(rails));
   return credit_bytes(rails);
 }
 
@@ -57,7 +59,9 @@ Credit decode_credit(const std::byte* from, int rails) {
   Credit credit;
   std::memcpy(&credit.address, from, 8);
   std::memcpy(&credit.bytes, from + 8, 8);
-  std::memcpy(credit.keys.data(), from + 16, 8 * static_cast<std::size_t>(rails));
+  std::memcpy(&credit.tag, from + 16, 4);
+  std::memcpy(&credit.after, from + 20, 4);
+  std::memcpy(credit.keys.data(), from + 24, 8 * static_cast<std::size_t>(rails));
   return credit;
 }
 

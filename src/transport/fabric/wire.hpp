@@ -11,7 +11,17 @@
 //                                          <-  credits, batched
 //     goodbye {messages sent}              ->
 //                                          <-  goodbye
+//     failure {code, text}, either way: the other end's connection fails with it
 //     ping now and then by either that waits: nothing answers, but it cannot be sent to the dead
+//
+// Messages that choose their receive by a tag (matching.hpp) use the same credits, and besides:
+//     ahead {number, tag, payload}         ->   a small one that no known credit is for
+//     length {stripe, bytes}               ->   of a written message that is shorter than its
+//     credit, where the provider does not tell: counts as its last stripe
+//
+// Between processes that do not know each other's addresses yet (meeting.hpp; connection 0):
+//     introduce {listener, nonce, MAC, address} ->  an endpoint of the listener's handle
+//                                          <-  introduced {nonce, MAC, address, or why not}
 //
 // Between two processes that have several rails in common (connection 0):
 //     probe {the rail's endpoint} over it  ->
@@ -35,11 +45,12 @@
 namespace heddle::transport::fabric {
 
 inline constexpr std::uint16_t kMagic = 0x4c48;  // "HL"
-inline constexpr std::uint8_t kProtocolVersion = 4;
+inline constexpr std::uint8_t kProtocolVersion = 5;
 inline constexpr int kMaxRails = 32;
-inline constexpr std::uint32_t kMaxWindow = 64;  // messages under way on one connection
-// Room for any control message; credits are split to fit.
-inline constexpr std::size_t kControlBytes = 1024;
+// Messages under way on one connection; an immediate's sequence has room for twice as many.
+inline constexpr std::uint32_t kMaxWindow = 128;
+// Room for any control message, in the least packet of any adapter; credits are split to fit.
+inline constexpr std::size_t kControlBytes = 4096 - 24;
 
 // A probe is about as long as a packet of jumbo frames, so that a rail that loses long packets only
 // does not answer either.
@@ -54,7 +65,12 @@ enum class Kind : std::uint8_t {
   ping,
   probe,
   probe_answer,
-  rail_state
+  rail_state,
+  failure,
+  ahead,
+  length,
+  introduce,
+  introduced
 };
 
 struct Header {
@@ -65,9 +81,19 @@ struct Header {
   std::uint32_t token;       // the addressee's, so that strays of an earlier one are dropped
   std::uint32_t sequence;    // of the (first) message or credit meant; low 32 bits
   std::uint32_t bytes;       // that follow this header
-  std::uint32_t count;       // credits: messages the receiver is done with; goodbye: messages sent
+  // credits: messages the receiver is done with; goodbye: messages sent; failure: a heddleResult_t;
+  // ahead: the tag; length: the stripe, which is the last one
+  std::uint32_t count;
 };
 static_assert(sizeof(Header) == 24);
+static_assert(sizeof(Header) + kControlBytes == 4096);
+
+// What the payload of an `ahead` starts with.
+struct Ahead {
+  std::uint32_t number;         // among those of the connection
+  std::uint32_t first_receive;  // low 32 bits; it is for no receive before
+};
+static_assert(sizeof(Ahead) == 8);
 
 // The immediate of one stripe: connection 16 bits, sequence 8, stripe 4, stripes - 1 4.
 struct Immediate {
@@ -102,9 +128,11 @@ constexpr std::uint64_t extend(std::uint32_t low, std::uint64_t about) {
 struct Credit {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
+  std::int32_t tag = 0;     // of the message that it is for
+  std::uint32_t after = 0;  // so many more buffers of the same receive follow
   std::array<std::uint64_t, kMaxRails> keys{};
 };
-constexpr std::size_t credit_bytes(int rails) { return 16 + 8 * static_cast<std::size_t>(rails); }
+constexpr std::size_t credit_bytes(int rails) { return 24 + 8 * static_cast<std::size_t>(rails); }
 std::size_t encode(const Credit& credit, int rails, std::byte* to);
 Credit decode_credit(const std::byte* from, int rails);
 
@@ -157,7 +185,8 @@ struct Probe {
   std::uint32_t number;  // returned by the answer
   RailEnd end;
 };
-static_assert(sizeof(Probe) <= kControlBytes, "a probe is never shorter");
+inline constexpr std::size_t kLeastProbeBytes = 1024;
+static_assert(sizeof(Probe) <= kLeastProbeBytes, "a probe is never shorter");
 
 struct RailState {
   std::uint64_t from_instance, to_instance;

@@ -69,8 +69,7 @@ TEST_CASE("of many that remove a handle one does") {
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i)
       threads.emplace_back([&] {
-        if (test::error_of([&] { table.remove(handle, HandleKind::memory); }).empty())
-          ++got;
+        if (test::error_of([&] { table.remove(handle, HandleKind::memory); }).empty()) ++got;
       });
     for (auto& thread : threads) thread.join();
     REQUIRE(got == 1);

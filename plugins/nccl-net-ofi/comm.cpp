@@ -1,0 +1,202 @@
+#include "nccl-net-ofi/comm.hpp"
+
+#include <limits>
+#include <thread>
+
+#include "base/deadline.hpp"
+#include "base/log.hpp"
+#include "nccl-net-ofi/fabric_comms.hpp"
+#include "nccl-net-ofi/memories.hpp"
+#include "nccl-net-ofi/requests.hpp"
+
+namespace heddle::nccl_net {
+
+namespace {
+
+namespace fabric = transport::fabric;
+using Transport = std::shared_ptr<fabric::MessageTransport>;
+
+// So long may adapters take to let go of memory that is taken from under them.
+constexpr base::Seconds kRest{0.5};
+
+fabric::MemoryOwner owner_of(const MemoryKind& kind) {
+  fabric::MemoryOwner owner;
+  if (kind.where == MemoryKind::Where::cuda) {
+    owner.kind = fabric::MemoryOwner::Kind::cuda;
+    owner.device = kind.device;
+  }
+  owner.dmabuf = kind.dmabuf;
+  owner.offset = kind.offset;
+  return owner;
+}
+
+// What both directions do alike. End is MessageSender or MessageReceiver.
+template <typename Base, typename End>
+class FabricComm : public Base, public RequestOwner {
+ public:
+  FabricComm(Transport transport, std::unique_ptr<End> end, fabric::Access access)
+      : transport_(std::move(transport)), end_(std::move(end)), access_(access) {}
+  ~FabricComm() override = default;
+
+  Memory* register_memory(void* data, std::size_t bytes, const MemoryKind& kind) override {
+    if (data == nullptr || bytes == 0)
+      base::fail(heddleInvalidArgument, "memory of {} bytes at {} cannot be registered", bytes,
+                 data);
+    return memories_.add(
+        transport_->register_memory(static_cast<std::byte*>(data), bytes, access_, owner_of(kind)));
+  }
+
+  void deregister(Memory* memory) override {
+    if (memory == nullptr) return;
+    let_go(memory);
+    memories_.remove(memory);
+  }
+
+  bool test(Request& request, int* sizes) override {
+    try {
+      if (!is_over(request)) return false;
+    } catch (const base::Error&) {
+      requests_.give(request);
+      throw;
+    }
+    for (int i = 0; sizes != nullptr && i < request.count; ++i)
+      sizes[i] = static_cast<int>(request.bytes[static_cast<std::size_t>(i)]);
+    requests_.give(request);
+    return true;
+  }
+
+ protected:
+  virtual bool is_over(Request& request) = 0;
+
+  // Until no adapter touches the memory (null: any) any more. What is under way on it ends the
+  // comm: there is no taking back a single message.
+  void let_go(const Memory* memory) {
+    const auto over = [&](Request& request) {
+      try {
+        return is_over(request);
+      } catch (const base::Error&) {
+        return false;
+      }
+    };
+    if (requests_.all_over(memory, over)) return;
+    end_->give_up();
+    const base::Deadline deadline(kRest);
+    while (!end_->at_rest()) {
+      if (deadline.passed()) {
+        base::log_warn(
+            "NET/OFI memory is taken back while messages are under way, and the other end has not "
+            "let go of it in {:g} s",
+            kRest.count());
+        return;
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  Transport transport_;
+  Memories memories_;
+  RequestPool requests_;
+  std::unique_ptr<End> end_;  // goes before the memory does
+  fabric::Access access_;
+};
+
+class FabricSendComm final : public FabricComm<SendComm, fabric::MessageSender> {
+ public:
+  using FabricComm::FabricComm;
+  ~FabricSendComm() override { let_go(nullptr); }
+
+  Request* send(const void* data, std::size_t bytes, int tag, Memory* memory) override {
+    // Zero bytes need no memory.
+    static const char kNothing = 0;
+    const auto* from = static_cast<const std::byte*>(
+        bytes == 0 && data == nullptr ? static_cast<const void*>(&kNothing) : data);
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      base::fail(heddleInvalidUsage, "a message of {} bytes; at most {} are allowed", bytes,
+                 std::numeric_limits<int>::max());
+    const fabric::MessageMemory& known = checked(memory, data, bytes);
+    Request* const request = requests_.take(*this);
+    if (request == nullptr) return nullptr;
+    std::optional<fabric::MessageSender::Sent> sent;
+    try {
+      sent = end_->send(from, bytes, tag, known);
+    } catch (const base::Error&) {
+      requests_.give(*request);
+      throw;
+    }
+    if (!sent) {
+      requests_.give(*request);
+      return nullptr;
+    }
+    request->sent = *sent;
+    request->bytes[0] = bytes;
+    request->memories[0] = memory;
+    request->count = 1;
+    return request;
+  }
+
+ private:
+  bool is_over(Request& request) override { return end_->has_left(request.sent); }
+};
+
+class FabricReceiveComm final : public FabricComm<ReceiveComm, fabric::MessageReceiver> {
+ public:
+  using FabricComm::FabricComm;
+  ~FabricReceiveComm() override { let_go(nullptr); }
+
+  Request* receive(std::span<const ReceiveBuffer> buffers) override {
+    std::array<fabric::MessageReceiver::Buffer, kMostGrouped> posted;
+    if (buffers.empty() || buffers.size() > posted.size())
+      base::fail(heddleInvalidUsage, "a receive of {} buffers; 1 to {} are allowed", buffers.size(),
+                 posted.size());
+    for (const ReceiveBuffer& buffer : buffers) checked(buffer.memory, buffer.data, buffer.bytes);
+    Request* const request = requests_.take(*this);
+    if (request == nullptr) return nullptr;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const ReceiveBuffer& buffer = buffers[i];
+      request->memories[i] = buffer.memory;
+      posted[i] = {static_cast<std::byte*>(buffer.data), buffer.bytes, buffer.tag,
+                   &buffer.memory->known(), &request->bytes[i]};
+    }
+    request->count = static_cast<int>(buffers.size());
+    try {
+      if (const auto ticket = end_->receive(std::span(posted).first(buffers.size()))) {
+        request->ticket = *ticket;
+        return request;
+      }
+    } catch (const base::Error&) {
+      requests_.give(*request);
+      throw;
+    }
+    requests_.give(*request);
+    return nullptr;
+  }
+
+  // The host sees what has been received.
+  Request* flush(std::span<const ReceiveBuffer>) override { return nullptr; }
+
+ private:
+  bool is_over(Request& request) override { return end_->has_come(request.ticket); }
+};
+
+}  // namespace
+
+bool test(Request& request, int* sizes) {
+  RequestOwner* const owner = request.owner;
+  if (owner == nullptr)
+    base::fail(heddleInvalidUsage, "a request is tested that is over, or never was");
+  return owner->test(request, sizes);
+}
+
+std::unique_ptr<SendComm> make_send_comm(Transport transport,
+                                         std::unique_ptr<fabric::MessageSender> sender) {
+  return std::make_unique<FabricSendComm>(std::move(transport), std::move(sender),
+                                          fabric::Access::send);
+}
+
+std::unique_ptr<ReceiveComm> make_receive_comm(Transport transport,
+                                               std::unique_ptr<fabric::MessageReceiver> receiver) {
+  const auto access = transport->rma() ? fabric::Access::remote_write : fabric::Access::receive;
+  return std::make_unique<FabricReceiveComm>(std::move(transport), std::move(receiver), access);
+}
+
+}  // namespace heddle::nccl_net

@@ -1,0 +1,321 @@
+// Messages between two transports that met by a handle, each driven by a thread of its own.
+#include "transport/fabric/messages.hpp"
+
+#include <cstring>
+#include <deque>
+#include <thread>
+
+#include "support.hpp"
+#include "transport/fabric/message_transport.hpp"
+
+using namespace fabric_test;
+using transport::fabric::Access;
+using transport::fabric::MessageMemory;
+using transport::fabric::MessageOptions;
+using transport::fabric::MessageReceiver;
+using transport::fabric::MessageSender;
+using transport::fabric::MessageTransport;
+
+namespace {
+
+std::unique_ptr<MessageTransport> open(const base::Settings& with, int rails = 1,
+                                       const MessageOptions& options = {.window = 32}) {
+  auto provider = transport::fabric::choose_provider(with, kLoopback);
+  for (int i = 1; i < rails; ++i) {
+    const auto& first = provider.adapters[0];
+    provider.adapters.push_back(
+        {first.adapter, transport::fabric::Info(fi_dupinfo(first.info.get())), first.send_bytes});
+    provider.adapters.back().adapter.name = "lo" + std::to_string(i);
+  }
+  return std::make_unique<MessageTransport>(with, provider, options);
+}
+
+struct Pair {
+  std::unique_ptr<MessageTransport> left, right;
+  std::unique_ptr<MessageSender> sender;
+  std::unique_ptr<MessageReceiver> receiver;
+
+  explicit Pair(const base::Settings& with, int rails = 1,
+                const MessageOptions& options = {.window = 32})
+      : left(open(with, rails, options)), right(open(with, rails, options)) {
+    const auto listener = right->listen();
+    const auto call = left->call(listener.handle);
+    test::eventually(
+        "connection",
+        [&] {
+          if (!sender) sender = left->connect(call);
+          if (!receiver) receiver = right->accept(listener.number);
+          return sender && receiver;
+        },
+        [] {});
+    right->unlisten(listener.number);
+  }
+  std::unique_ptr<MessageMemory> from(std::vector<std::byte>& bytes) {
+    return left->register_memory(bytes.data(), bytes.size(), Access::send, {});
+  }
+  std::unique_ptr<MessageMemory> into(std::vector<std::byte>& bytes) {
+    return right->register_memory(bytes.data(), bytes.size(),
+                                  right->rma() ? Access::remote_write : Access::receive, {});
+  }
+};
+
+// Both ends in one thread, as NCCL may drive a loopback pair.
+template <typename Left, typename Right>
+void drive(Left left, Right right) {
+  bool left_over = false, right_over = false;
+  test::eventually(
+      "both ends",
+      [&] {
+        left_over = left_over || left();
+        right_over = right_over || right();
+        return left_over && right_over;
+      },
+      [] {});
+}
+
+void stream(Pair& pair, std::span<const std::size_t> sizes, std::size_t room_more) {
+  std::size_t longest = 0;
+  for (const std::size_t size : sizes) longest = std::max(longest, size);
+  constexpr std::size_t kFlying = 8;
+  std::vector<std::byte> out(kFlying * (longest + 1)), in(kFlying * (longest + room_more + 1));
+  const auto from = pair.from(out);
+  const auto into = pair.into(in);
+  std::size_t sent = 0, left = 0, posted = 0, come = 0;
+  std::deque<MessageSender::Sent> sending;
+  std::array<std::size_t, kFlying> lengths{};
+  std::deque<std::uint64_t> tickets;
+  drive(
+      [&] {
+        while (!sending.empty() && pair.sender->has_left(sending.front())) {
+          sending.pop_front();
+          ++left;
+        }
+        if (sent < sizes.size() && sent < left + kFlying) {
+          std::byte* const at = out.data() + sent % kFlying * (longest + 1);
+          for (std::size_t i = 0; i < sizes[sent]; ++i) at[i] = pattern(1, sent, i);
+          if (const auto one = pair.sender->send(at, sizes[sent], 7, *from)) {
+            sending.push_back(*one);
+            ++sent;
+          }
+        }
+        return left == sizes.size();
+      },
+      [&] {
+        while (!tickets.empty() && pair.receiver->has_come(tickets.front())) {
+          tickets.pop_front();
+          const std::byte* const at = in.data() + come % kFlying * (longest + room_more + 1);
+          REQUIRE(lengths[come % kFlying] == sizes[come]);
+          bool right = true;
+          for (std::size_t i = 0; i < sizes[come]; ++i)
+            right = right && at[i] == pattern(1, come, i);
+          REQUIRE(right);
+          ++come;
+        }
+        if (posted < sizes.size() && posted < come + kFlying) {
+          const MessageReceiver::Buffer buffer{
+              in.data() + posted % kFlying * (longest + room_more + 1), sizes[posted] + room_more,
+              7, into.get(), &lengths[posted % kFlying]};
+          if (const auto ticket = pair.receiver->receive(std::span(&buffer, 1))) {
+            tickets.push_back(*ticket);
+            ++posted;
+          }
+        }
+        return come == sizes.size();
+      });
+}
+
+const std::vector<std::size_t> kSizes = {
+    0,      1,       2, 7, 8, 4096,    8183,   8184,   8185,    8192, 0,    65536,
+    100001, 1 << 20, 3, 0, 5, 1000000, 131072, 262145, 8 << 20, 1,    12345};
+
+}  // namespace
+
+TEST_CASE("messages of all sizes arrive, whatever more the receiver has room for") {
+  for (const char* provider : {"tcp", "tcp;ofi_rxm", "sockets"})
+    for (const bool rma : {true, false}) {
+      INFO(provider << (rma ? "" : " without RMA"));
+      Pair pair(settings(provider, rma));
+      stream(pair, kSizes, 0);
+      stream(pair, kSizes, 1);
+      stream(pair, kSizes, 100000);
+    }
+}
+
+TEST_CASE("messages of all sizes arrive over four rails") {
+  Pair pair(settings("tcp"), 4);
+  stream(pair, kSizes, 0);
+  stream(pair, kSizes, 17);
+}
+
+TEST_CASE("messages arrive without copies") {
+  Pair pair(settings("tcp"), 1, {.window = 32, .copies = false});
+  stream(pair, kSizes, 0);
+  stream(pair, kSizes, 9);
+}
+
+TEST_CASE("a message longer than its receive fails both ends and harms nothing") {
+  for (const bool rma : {true, false})
+    for (const std::size_t size : {std::size_t{100}, std::size_t{100000}}) {
+      Pair pair(settings("tcp", rma));
+      std::vector<std::byte> out(size, std::byte{1}), in(size, std::byte{2});
+      const auto from = pair.from(out);
+      const auto into = pair.into(in);
+      std::size_t length = 0;
+      const MessageReceiver::Buffer buffer{in.data(), size / 2, 1, into.get(), &length};
+      const auto ticket = pair.receiver->receive(std::span(&buffer, 1));
+      REQUIRE(ticket);
+      std::string left, right;
+      std::optional<MessageSender::Sent> sent;
+      drive(
+          [&] {
+            try {
+              if (!sent) sent = pair.sender->send(out.data(), size, 1, *from);
+              // What was sent ahead is over at once; the next message tells.
+              if (sent && pair.sender->has_left(*sent)) sent.reset();
+              return false;
+            } catch (const base::Error& error) {
+              left = error.what();
+              return true;
+            }
+          },
+          [&] {
+            try {
+              pair.receiver->has_come(*ticket);
+              return false;
+            } catch (const base::Error& error) {
+              right = error.what();
+              return true;
+            }
+          });
+      INFO(left);
+      INFO(right);
+      CHECK(left.find("is longer than its receive 0") != std::string::npos);
+      CHECK(right.find("is longer than its receive 0") != std::string::npos);
+      for (const std::byte b : in) REQUIRE(b == std::byte{2});
+    }
+}
+
+TEST_CASE("groups of receives take messages by tag, in any order of sending") {
+  for (const std::size_t size : {std::size_t{16}, std::size_t{20000}}) {
+    Pair pair(settings("tcp"), 1, {.window = 128});
+    constexpr std::size_t kGroup = 4, kGroups = 50;
+    std::vector<std::byte> out(kGroup * size), in(kGroup * size);
+    const auto from = pair.from(out);
+    const auto into = pair.into(in);
+    std::mt19937 random(7);
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      std::array<std::size_t, kGroup> order{0, 1, 2, 3};
+      std::shuffle(order.begin(), order.end(), random);
+      for (std::size_t i = 0; i < kGroup; ++i)
+        std::memset(out.data() + i * size, static_cast<int>(group * kGroup + i), size);
+      std::array<std::size_t, kGroup> lengths{};
+      std::vector<MessageReceiver::Buffer> buffers;
+      for (std::size_t i = 0; i < kGroup; ++i)
+        buffers.push_back(
+            {in.data() + i * size, size, static_cast<int>(i), into.get(), &lengths[i]});
+      std::optional<std::uint64_t> ticket;
+      std::size_t sent = 0;
+      std::vector<MessageSender::Sent> sending;
+      drive(
+          [&] {
+            if (sent < kGroup) {
+              const std::size_t which = order[sent];
+              if (const auto one = pair.sender->send(out.data() + which * size, size,
+                                                     static_cast<int>(which), *from)) {
+                sending.push_back(*one);
+                ++sent;
+              }
+              return false;
+            }
+            return std::ranges::all_of(sending,
+                                       [&](const auto& one) { return pair.sender->has_left(one); });
+          },
+          [&] {
+            if (!ticket && (group % 2 == 0 || sent > 0 || size > 8192))
+              ticket = pair.receiver->receive(buffers);
+            return ticket && pair.receiver->has_come(*ticket);
+          });
+      for (std::size_t i = 0; i < kGroup; ++i) {
+        REQUIRE(lengths[i] == size);
+        REQUIRE(in[i * size] == static_cast<std::byte>(group * kGroup + i));
+        REQUIRE(in[i * size + size - 1] == static_cast<std::byte>(group * kGroup + i));
+      }
+    }
+  }
+}
+
+TEST_CASE("a sender that goes is missed, after all that it sent") {
+  Pair pair(settings("tcp"));
+  std::vector<std::byte> out(100000, std::byte{3}), in(200000);
+  const auto from = pair.from(out);
+  const auto into = pair.into(in);
+  std::array<std::size_t, 2> lengths{};
+  std::array<std::uint64_t, 2> tickets{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const MessageReceiver::Buffer buffer{in.data() + i * 100000, 100000, 1, into.get(),
+                                         &lengths[i]};
+    tickets[i] = *pair.receiver->receive(std::span(&buffer, 1));
+  }
+  std::optional<MessageSender::Sent> sent;
+  drive(
+      [&] {
+        if (!sent) sent = pair.sender->send(out.data(), 100000, 1, *from);
+        return sent && pair.sender->has_left(*sent);
+      },
+      [&] { return pair.receiver->has_come(tickets[0]); });
+  CHECK(lengths[0] == 100000);
+  pair.sender.reset();
+  std::string why;
+  test::eventually(
+      "an error",
+      [&] {
+        try {
+          pair.receiver->has_come(tickets[1]);
+          return false;
+        } catch (const base::Error& error) {
+          why = error.what();
+          return true;
+        }
+      },
+      [] {});
+  CHECK(why.find("the sender closed it") != std::string::npos);
+}
+
+TEST_CASE("handles that are none are refused") {
+  const auto transport = open(settings("tcp"));
+  auto handle = transport->listen().handle;
+  CHECK(handle.size() <= transport::fabric::kHandleBytes);
+  CHECK_THROWS_AS(transport->call(std::span(handle).first(10)), base::Error);
+  auto wrong = handle;
+  wrong[0] ^= std::byte{1};
+  CHECK_THROWS_AS(transport->call(wrong), base::Error);
+  const auto other = open(settings("sockets"));
+  CHECK_THROWS_AS(other->call(handle), base::Error);
+}
+
+TEST_CASE("a handle whose listener is gone leads to an error that names the address") {
+  auto with = settings("tcp");
+  with.init_timeout = 2;
+  const auto transport = open(with);
+  std::vector<std::byte> handle;
+  {
+    const auto gone = open(with);
+    handle = gone->listen().handle;
+  }
+  const auto call = transport->call(handle);
+  std::string why;
+  test::eventually(
+      "an error",
+      [&] {
+        try {
+          static_cast<void>(transport->connect(call));
+          return false;
+        } catch (const base::Error& error) {
+          why = error.what();
+          return true;
+        }
+      },
+      [] {});
+  INFO(why);
+  CHECK(why.find("the listener at ") != std::string::npos);
+}

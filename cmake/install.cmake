@@ -23,9 +23,11 @@ install(TARGETS heddle EXPORT heddle
 # Builds what is installed, and nothing else.
 add_custom_target(installed)
 add_dependencies(installed heddle)
-if(TARGET nccl-tuner-heddle)
-  add_dependencies(installed nccl-tuner-heddle)
-endif()
+foreach(plugin nccl-tuner-heddle nccl_net_heddle)
+  if(TARGET ${plugin})
+    add_dependencies(installed ${plugin})
+  endif()
+endforeach()
 
 # Programs find the library beside them, wherever the prefix is moved.
 file(RELATIVE_PATH heddle_library_from_programs

@@ -47,12 +47,6 @@ int megabits_of(const Adapter& adapter) {
                               : kUnknownMegabits;
 }
 
-int pointer_kinds() {
-  const DeviceMemorySupport memory = device_memory_support();
-  return nccl_abi::kPointerHost | (memory.cuda ? nccl_abi::kPointerCuda : 0) |
-         (memory.dmabuf ? nccl_abi::kPointerDmaBuf : 0);
-}
-
 void log_devices(const transport::fabric::ChosenProvider& provider, const DeviceList& devices) {
   const bool emulated = provider.adapters.front().adapter.emulated;
   base::log_info("NET/OFI libfabric {}, protocol {}, {}", transport::fabric::libfabric_version(),
@@ -71,10 +65,8 @@ void log_devices(const transport::fabric::ChosenProvider& provider, const Device
 
 }  // namespace
 
-DeviceMemorySupport device_memory_support() { return {}; }
-
 DeviceList::DeviceList(const base::Settings& settings, const std::string& host,
-                       std::span<const Adapter> adapters)
+                       std::span<const Adapter> adapters, const DeviceMemorySupport& memory)
     : host_(host) {
   std::vector<Place> places;
   for (const Adapter& adapter : adapters) {
@@ -86,12 +78,13 @@ DeviceList::DeviceList(const base::Settings& settings, const std::string& host,
   for (const auto& group : group_adapters(places, gpus, grouping, transport::fabric::kMaxRails)) {
     std::vector<const Adapter*> members;
     for (const std::size_t adapter : group) members.push_back(&adapters[adapter]);
-    add(settings, members);
+    add(settings, memory, members);
   }
   found_ = static_cast<int>(devices_.size());
 }
 
-void DeviceList::add(const base::Settings& settings, std::span<const Adapter* const> adapters) {
+void DeviceList::add(const base::Settings& settings, const DeviceMemorySupport& memory,
+                     std::span<const Adapter* const> adapters) {
   Device device;
   for (const Adapter* adapter : adapters) {
     device.adapters.push_back(adapter->name);
@@ -103,8 +96,8 @@ void DeviceList::add(const base::Settings& settings, std::span<const Adapter* co
   const std::string path = place_of(adapters.front()->pci).path;
   if (!path.empty()) device.pci_path = kept(path);
   device.guid = guid_of(host_, device.adapters);
-  device.pointer_kinds = pointer_kinds();
-  device.must_flush = device_memory_support().must_flush;
+  device.pointer_kinds = memory.pointer_bits();
+  device.must_flush = memory.must_flush;
   device.most_comms = transport::fabric::kMaxConnections;
   device.most_grouped = settings.nccl_max_recvs;
   device.members = {static_cast<int>(devices_.size())};
@@ -166,11 +159,15 @@ std::unique_ptr<DeviceList> find_devices(const base::Settings& settings) {
   std::vector<std::string> interfaces;
   for (const auto& interface : topology::usable_interfaces(settings))
     interfaces.push_back(interface.name);
+  // Asked for as open_endpoint does: NCCL must not be told of memory that is not opened for.
   const auto provider = transport::fabric::choose_provider(settings, interfaces);
+  const DeviceMemorySupport memory = device_memory_support(provider);
   std::vector<Adapter> adapters;
   for (const auto& chosen : provider.adapters) adapters.push_back(chosen.adapter);
-  auto devices = std::make_unique<DeviceList>(settings, topology::this_host(settings).id, adapters);
+  auto devices =
+      std::make_unique<DeviceList>(settings, topology::this_host(settings).id, adapters, memory);
   log_devices(provider, *devices);
+  if (!memory.cuda) base::log_info("NET/OFI no GPU memory: {}", memory.why_not);
   return devices;
 }
 

@@ -11,17 +11,10 @@
 #include <vector>
 
 #include "base/settings.hpp"
+#include "nccl-net-ofi/device_memory.hpp"
 #include "transport/fabric/adapter.hpp"
 
 namespace heddle::nccl_net {
-
-// What memory of GPUs the adapters move.
-struct DeviceMemorySupport {
-  bool cuda = false;
-  bool dmabuf = false;
-  bool must_flush = false;  // also GPUs for which NCCL would leave it out
-};
-DeviceMemorySupport device_memory_support();
 
 // What NCCL is told; the versions of its interface pick what they know. Texts live as long as the
 // process.
@@ -43,7 +36,8 @@ class DeviceList {
  public:
   // Groups `adapters` as the settings say. Host: its id, which makes guids different.
   DeviceList(const base::Settings& settings, const std::string& host,
-             std::span<const transport::fabric::Adapter> adapters);
+             std::span<const transport::fabric::Adapter> adapters,
+             const DeviceMemorySupport& memory = {});
 
   // Devices that were found; those that were made come after them and are not counted.
   int found() const { return found_; }
@@ -54,7 +48,7 @@ class DeviceList {
   int merge(std::span<const int> members);
 
  private:
-  void add(const base::Settings& settings,
+  void add(const base::Settings& settings, const DeviceMemorySupport& memory,
            std::span<const transport::fabric::Adapter* const> adapters);
   const Device& locked_at(int device) const;
   void check_members(std::span<const int> members) const;

@@ -1,7 +1,6 @@
 // The calls that are not about messages; those are in transfers.cpp.
 #include "nccl-net-ofi/plugin.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "nccl-net-ofi/guard.hpp"

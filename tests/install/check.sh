@@ -56,6 +56,10 @@ for program in heddle-info heddle-schedule all_reduce_perf all_gather_perf reduc
     { cat "$work/log"; fail "the installed $program does not start"; }
 done
 
+plugin=$(find "$prefix" -path '*/heddle-nccl/libnccl-net.so')
+[ -n "$plugin" ] && readelf -d "$plugin" | grep -q 'SONAME.*\[libnccl-net.so\]' ||
+  fail "heddle-nccl/libnccl-net.so is not the NCCL plugin"
+
 readelf -d "$library" >"$work/dynamic"
 grep -q "SONAME.*\[$(basename "$library")\]" "$work/dynamic" || fail "the SONAME is not $library"
 strange=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' "$work/dynamic" |

@@ -21,6 +21,10 @@ namespace heddle::nccl_net::versions {
 
 using nccl_abi::Result;
 
+// Of one message. The sizes that test() tells are int, also in the versions that send more; NCCL
+// takes 1 GiB itself for plugins that are too old to say.
+inline constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
 // The members that all properties have. Latency: 0, because NCCL adds what a plugin knows to its
 // own estimate, and nobody has measured this network.
 template <typename Properties>
@@ -49,8 +53,8 @@ void fill_device_type(Properties& out) {
 template <typename Properties>
 void fill_limits(const Device& device, Properties& out) {
   out.forceFlush = device.must_flush ? 1 : 0;
-  out.maxP2pBytes = nccl_abi::kMostMessageBytes;
-  out.maxCollBytes = nccl_abi::kMostMessageBytes;
+  out.maxP2pBytes = kMostBytes;
+  out.maxCollBytes = kMostBytes;
   const std::size_t most = std::size(out.vProps.devs);
   if (device.members.size() > most)
     base::fail(heddleInternalError, "device {} has {} members, this version of NCCL knows {}",

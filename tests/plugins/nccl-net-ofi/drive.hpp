@@ -19,7 +19,7 @@
 #include "nccl-net-ofi/abi/net_v8.hpp"
 #include "nccl-net-ofi/abi/net_v9.hpp"
 
-namespace heddle::nccl_net::test {
+namespace heddle::nccl_net::testing {
 
 using nccl_abi::Result;
 
@@ -138,8 +138,7 @@ class Driver {
                        })
       return net_.irecv(comm, count, data.data(), narrow.data(), tags.data(), all, request);
     else
-      return net_.irecv(comm, count, data.data(), bytes.data(), tags.data(), all, nullptr,
-                        request);
+      return net_.irecv(comm, count, data.data(), bytes.data(), tags.data(), all, nullptr, request);
   }
 
   Result wait(void* request, int* sizes) {
@@ -159,4 +158,4 @@ class Driver {
   nccl_abi::CommConfig config_{nccl_abi::kUndefined};
 };
 
-}  // namespace heddle::nccl_net::test
+}  // namespace heddle::nccl_net::testing

@@ -1,4 +1,5 @@
-// From the first init to the last finalize, and beyond: versions 11 and 12, whose communicators end.
+// From the first init to the last finalize, and beyond: versions 11 and 12, whose communicators
+// end.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 #include "memory_comm.hpp"
 #include "tables.hpp"
 
-namespace heddle::nccl_net::test {
+namespace heddle::nccl_net::testing {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -197,4 +198,4 @@ TEST_CASE("a version without finalize keeps what others would end") {
   CHECK(old.net().devices(&count) == Result::success);
 }
 
-}  // namespace heddle::nccl_net::test
+}  // namespace heddle::nccl_net::testing

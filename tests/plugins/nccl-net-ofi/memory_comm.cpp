@@ -65,13 +65,13 @@ class Sender final : public Counted<SendComm> {
   ~Sender() override { wire_->closed = true; }
 
   Request* send(const void* data, std::size_t bytes, int tag, Memory*) override {
-    if (tag >= test::kFailing && tag < test::kFailingLater)
-      base::fail(static_cast<heddleResult_t>(tag - test::kFailing), "told to fail");
+    if (tag >= testing::kFailing && tag < testing::kFailingLater)
+      base::fail(static_cast<heddleResult_t>(tag - testing::kFailing), "told to fail");
     auto request = std::make_unique<Request>();
     request->sizes = {bytes};
     request->sent = true;
-    if (tag >= test::kFailingLater) {
-      request->fails_with = tag - test::kFailingLater;
+    if (tag >= testing::kFailingLater) {
+      request->fails_with = tag - testing::kFailingLater;
       return request.release();
     }
     const std::lock_guard lock(wire_->mutex);
@@ -153,8 +153,7 @@ class MemoryEndpoint final : public Endpoint {
     if (std::exchange(tried, std::byte{1}) == std::byte{0}) return nullptr;
     const std::lock_guard lock(listening);
     const auto listener = listeners.find(id);
-    if (listener == listeners.end())
-      base::fail(heddleRemoteError, "nobody listens at {}", id);
+    if (listener == listeners.end()) base::fail(heddleRemoteError, "nobody listens at {}", id);
     auto wire = std::make_shared<Wire>();
     listener->second.wires.push_back(wire);
     return std::make_unique<Sender>(std::move(wire));
@@ -163,13 +162,13 @@ class MemoryEndpoint final : public Endpoint {
 
 }  // namespace
 
-namespace test {
+namespace testing {
 
 int endpoints() { return endpoint_count; }
 int comms() { return comm_count; }
 int memories() { return memory_count; }
 
-}  // namespace test
+}  // namespace testing
 
 bool test(Request& request, int* sizes) {
   if (!std::exchange(request.asked, true)) return false;

@@ -4,9 +4,10 @@
 
 #include "heddle/heddle.h"
 
-namespace heddle::nccl_net::test {
+namespace heddle::nccl_net::testing {
 
-// A send with the tag kFailing + code fails with that code; with kFailingLater + code its test does.
+// A send with the tag kFailing + code fails with that code; with kFailingLater + code its test
+// does.
 inline constexpr int kFailing = 1000, kFailingLater = 2000;
 
 // Alive now.
@@ -14,4 +15,4 @@ int endpoints();
 int comms();
 int memories();
 
-}  // namespace heddle::nccl_net::test
+}  // namespace heddle::nccl_net::testing

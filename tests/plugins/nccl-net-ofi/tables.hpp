@@ -14,7 +14,7 @@ extern heddle::nccl_abi::NetV11 ncclNetPlugin_v11;
 extern heddle::nccl_abi::NetV12 ncclNetPlugin_v12;
 }
 
-namespace heddle::nccl_net::test {
+namespace heddle::nccl_net::testing {
 
 template <typename Net>
 Net& table_of() {
@@ -29,4 +29,4 @@ Net& table_of() {
   if constexpr (std::is_same_v<Net, NetV12>) return ncclNetPlugin_v12;
 }
 
-}  // namespace heddle::nccl_net::test
+}  // namespace heddle::nccl_net::testing

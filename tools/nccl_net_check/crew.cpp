@@ -230,7 +230,7 @@ class Crew {
 
   bool anybody_failed() const {
     for (const auto& member : members_)
-      if (failed_itself(member)) return true;
+      if (failed_itself(member) || (member.has_report() && member.kind() == peer_gone)) return true;
     return false;
   }
 

@@ -42,7 +42,7 @@ def good(driver, plugin, *arguments):
 
 
 def fault(driver, plugin, name, behaviour, text):
-    status, rows, _, _ = run(driver, plugin, "--no-perf", "--only", behaviour, "--timeout", "1",
+    status, rows, _, _ = run(driver, plugin, "--no-perf", "--only", behaviour, "--timeout", "2",
                              "--peer-timeout", "1", fault=name)
     assert status == 1, status
     row = rows[behaviour]

@@ -47,8 +47,7 @@ Result init(Logger logger) {
   if (fault("load-once") && loaded_again()) return Result::internal_error;
   if (fault("spin")) {
     std::thread([] {
-      for (volatile unsigned turn = 0;; turn = turn + 1) {
-      }
+      for (std::atomic<unsigned> turns{0};;) ++turns;
     }).detach();
   }
   return Result::success;

@@ -73,8 +73,8 @@ std::vector<std::size_t> all_sizes(const Rank& rank) {
   std::vector<std::size_t> sizes{0, 1, 2, 3, 5, 7};
   for (std::size_t power = 8; power <= (1 << 20); power *= 2)
     sizes.insert(sizes.end(), {power - 1, power, power + 1});
-  for (std::size_t power = 2 << 20; power <= (64 << 20); power *= 2)
-    sizes.insert(sizes.end(), {power - 4099, power});
+  sizes.push_back((3 << 20) - 4099);
+  for (std::size_t power = 2 << 20; power <= (64 << 20); power *= 2) sizes.push_back(power);
   std::erase_if(sizes, [&](auto size) { return size > rank.properties().most_bytes; });
   return sizes;
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -170,6 +171,9 @@ class Crew {
       const rlimit none{0, 0};
       setrlimit(RLIMIT_CORE, &none);
       signal(SIGPIPE, SIG_DFL);
+      // Libraries that a plugin's libfabric loads catch signals unless told not to.
+      setenv("IPATH_NO_BACKTRACE", "1", 0);
+      setenv("HFI_NO_BACKTRACE", "1", 0);
       // Sockets that others hold, too, would hide that their owner is gone.
       auto own = std::move(mail[number]);
       mail.clear();
@@ -230,7 +234,7 @@ class Crew {
 
   bool anybody_failed() const {
     for (const auto& member : members_)
-      if (failed_itself(member)) return true;
+      if (failed_itself(member) || (member.has_report() && member.kind() == peer_gone)) return true;
     return false;
   }
 

@@ -14,7 +14,7 @@ namespace heddle::net_check {
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// Another rank went away first: it has the better story.
+// Another rank went away, or does not answer: it has the better story.
 struct PeerGone : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -36,10 +36,16 @@ void Mail::receive(int from, std::span<std::byte> message, base::Seconds patienc
   const base::Deadline deadline(patience);
   pollfd wait{sockets_[from].get(), POLLIN, 0};
   while (poll(&wait, 1, deadline.poll_ms(1000)) <= 0)
-    if (deadline.passed()) fault("rank {} was not ready within {} s", from, patience.count());
+    if (deadline.passed())
+      throw PeerGone(fmt::format("rank {} was not ready within {} s", from, patience.count()));
   const auto got = recv(sockets_[from].get(), message.data(), message.size(), 0);
   if (got != static_cast<ssize_t>(message.size()))
     throw PeerGone(fmt::format("rank {} left", from));
+}
+
+bool Mail::arrived(int from) const {
+  pollfd ready{sockets_[from].get(), POLLIN, 0};
+  return poll(&ready, 1, 0) > 0;
 }
 
 void Mail::barrier(base::Seconds patience) {

@@ -19,7 +19,7 @@ class Mail {
 
   // A message of at most 64 KiB. Throws PeerGone.
   void send(int to, std::span<const std::byte> message);
-  // One of exactly this length. Throws PeerGone, or Failure when `patience` has passed.
+  // One of exactly this length. Throws PeerGone, also when `patience` has passed.
   void receive(int from, std::span<std::byte> message, base::Seconds patience);
 
   template <typename T>
@@ -32,6 +32,8 @@ class Mail {
     receive(from, std::as_writable_bytes(std::span(&value, 1)), patience);
     return value;
   }
+  // Whether there is a message, or nobody left to send one.
+  bool arrived(int from) const;
   // Returns once every rank has called it.
   void barrier(base::Seconds patience);
 

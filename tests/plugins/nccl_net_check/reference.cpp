@@ -39,7 +39,7 @@ void Comm::release(Request* request) {
   std::erase_if(requests_, [&](const auto& one) { return one.get() == request; });
 }
 
-Request* Comm::send(std::byte* data, std::uint64_t bytes, int tag, bool* too_long) {
+Request* Comm::send(std::byte* data, std::uint64_t bytes, int tag, bool* refused) {
   progress();
   if (lost_) {
     auto* request = new_request({{data, bytes, tag}});
@@ -49,13 +49,16 @@ Request* Comm::send(std::byte* data, std::uint64_t bytes, int tag, bool* too_lon
   // Within the first group alone.
   std::size_t slot = 0;
   for (;; ++slot) {
-    if (slot == credits_.size()) return nullptr;
+    if (slot == credits_.size()) {
+      *refused = fault("impatient");
+      return nullptr;
+    }
     if (!credits_[slot].used && (credits_[slot].tag == tag || fault("tags"))) break;
     if (credits_[slot].last_of_group) return nullptr;
   }
   if (bytes > credits_[slot].bytes) {
     if (!fault("truncate")) {
-      *too_long = true;
+      *refused = true;
       return nullptr;
     }
     bytes = credits_[slot].bytes;
@@ -66,6 +69,10 @@ Request* Comm::send(std::byte* data, std::uint64_t bytes, int tag, bool* too_lon
     return request;
   }
   Outgoing one{std::vector<std::byte>(sizeof(Header)), data, bytes, 0, request};
+  if (fault("early-done")) {
+    request->state = Request::State::done;
+    one.request = nullptr;
+  }
   const Header header{slot, bytes};
   std::memcpy(one.head.data(), &header, sizeof(header));
   outgoing_.push_back(std::move(one));
@@ -82,6 +89,7 @@ Request* Comm::receive(std::vector<Slot> slots) {
   progress();
   if (fault("few") && requests_.size() >= 4) return nullptr;
   auto* request = new_request(std::move(slots));
+  if (fault("early-receive")) request->state = Request::State::done;
   if (lost_) {
     if (!fault("silent-loss")) request->state = Request::State::failed;
     return request;
@@ -106,10 +114,10 @@ Request* Comm::receive(std::vector<Slot> slots) {
 bool Comm::write_some(Outgoing& one) {
   while (one.written < one.head.size() + one.bytes) {
     const bool in_head = one.written < one.head.size();
-    const auto* from = in_head ? one.head.data() + one.written
-                               : one.data + (one.written - one.head.size());
-    const auto most = in_head ? one.head.size() - one.written
-                              : one.head.size() + one.bytes - one.written;
+    const auto* from =
+        in_head ? one.head.data() + one.written : one.data + (one.written - one.head.size());
+    const auto most =
+        in_head ? one.head.size() - one.written : one.head.size() + one.bytes - one.written;
     const auto written = ::send(socket_, from, most, MSG_NOSIGNAL);
     if (written < 0) {
       if (errno != EAGAIN) lose();
@@ -159,14 +167,87 @@ bool Comm::read_part() {
     if (slot.received == header_.bytes) message_is_there(*request, slot);
     return got > 0 || !in_message_;
   }
-  const bool receiver = first_waiting() && outgoing_.empty() && credits_.empty();
-  std::array<std::byte, 64> some{};
-  const std::size_t whole = receiver ? sizeof(Header) : sizeof(Credit);
+  std::array<std::byte, sizeof(Header)> some{};
   static_assert(sizeof(Header) == sizeof(Credit));
-  const auto got = read_some(some.data(), whole - head_.size());
-  head_.insert(head_.end(), some.begin(), some.begin() + got);
-  if (head_.size() < whole) return got > 0;
+  const auto got = read_some(some.data(), some.size() - head_.size());
+  head_.insert(head_.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(got));
+  if (head_.size() < some.size()) return got > 0;
+  if (sends_) {
+    Credit credit{};
+    std::memcpy(&credit, head_.data(), sizeof(credit));
+    credits_.push_back(credit);
+  } else {
+    std::memcpy(&header_, head_.data(), sizeof(header_));
+    in_message_ = true;
+  }
+  head_.clear();
   return true;
+}
+
+void Comm::progress() {
+  while (!lost_ && !outgoing_.empty() && write_some(outgoing_.front())) outgoing_.pop_front();
+  while (!lost_ && read_part()) {
+  }
+}
+
+namespace {
+
+sockaddr_un address_of(const std::string& name, socklen_t& length) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return address;
+}
+
+int new_socket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
+
+}  // namespace
+
+Listener* open_listener() {
+  static std::atomic<int> number{0};
+  auto listener = std::make_unique<Listener>();
+  listener->name =
+      "nccl-net-reference-" + std::to_string(getpid()) + "-" + std::to_string(number++);
+  listener->socket = new_socket();
+  socklen_t length = 0;
+  const auto address = address_of(listener->name, length);
+  if (bind(listener->socket, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
+      ::listen(listener->socket, 16) != 0) {
+    close(listener->socket);
+    return nullptr;
+  }
+  return listener.release();
+}
+
+void close_listener(Listener* listener) {
+  close(listener->socket);
+  delete listener;
+}
+
+Comm* accept(Listener& listener) {
+  if (fault("accept-blocks")) fcntl(listener.socket, F_SETFL, 0);
+  const int socket = accept4(listener.socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (socket >= 0 && fault("connect-blocks")) (void)!write(socket, "!", 1);
+  return socket < 0 ? nullptr : new Comm(socket, false);
+}
+
+Comm* connect(const std::string& name, bool* refused) {
+  const int socket = new_socket();
+  socklen_t length = 0;
+  const auto address = address_of(name, length);
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    *refused = errno != EAGAIN;
+    close(socket);
+    return nullptr;
+  }
+  if (fault("connect-blocks")) {
+    char accepted = 0;
+    fcntl(socket, F_SETFL, 0);
+    (void)!read(socket, &accepted, 1);
+    fcntl(socket, F_SETFL, O_NONBLOCK);
+  }
+  return new Comm(socket, true);
 }
 
 }  // namespace heddle::net_reference

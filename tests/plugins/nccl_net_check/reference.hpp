@@ -36,13 +36,13 @@ struct Request {
 class Comm {
  public:
   // The socket, which must not block, is its own from now on.
-  explicit Comm(int socket) : socket_(socket) {}
+  Comm(int socket, bool sends) : socket_(socket), sends_(sends) {}
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
   ~Comm();
 
-  // Null: not now. `too_long` is set when the receive is shorter.
-  Request* send(std::byte* data, std::uint64_t bytes, int tag, bool* too_long);
+  // Null: not now. `refused` is set when the receive is shorter.
+  Request* send(std::byte* data, std::uint64_t bytes, int tag, bool* refused);
   Request* receive(std::vector<Slot> slots);
   // As far as the socket lets it.
   void progress();
@@ -74,6 +74,7 @@ class Comm {
   Request* new_request(std::vector<Slot> slots);
 
   int socket_;
+  bool sends_;
   bool lost_ = false;
   std::deque<Outgoing> outgoing_;
   std::deque<Credit> credits_;   // of the sender

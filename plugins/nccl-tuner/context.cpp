@@ -18,8 +18,8 @@
 namespace heddle::nccl_tuner {
 namespace {
 
-// As in topology::check.
-constexpr std::size_t kMostRanks = std::size_t{1} << 24;
+// More take seconds to price, and nobody has them.
+constexpr std::size_t kMostRanks = std::size_t{1} << 20;
 
 struct Known {
   std::string tuning_file;
@@ -103,7 +103,7 @@ std::shared_ptr<const Prices> start(std::size_t ranks, std::size_t nodes, abi::L
   const Told told(log);
   try {
     if (nodes < 1 || nodes > ranks || ranks > kMostRanks)
-      base::fail(heddleInvalidArgument, "{} ranks on {} nodes cannot be", ranks, nodes);
+      base::fail(heddleInvalidArgument, "{} ranks on {} nodes cannot be priced", ranks, nodes);
     if (nodes == 1) return nullptr;  // README.md says why
     const auto per_node = static_cast<int>((ranks + nodes - 1) / nodes);
     return prices_for({static_cast<int>(nodes), per_node}, told);

@@ -112,12 +112,16 @@ TEST_CASE("a bad setting of another name is told likewise") {
 
 TEST_CASE("worlds that cannot be are told and left alone") {
   const TuningFile file("p4d.24xlarge");
-  for (const auto& [ranks, nodes] :
-       {std::pair<std::size_t, std::size_t>{0, 0}, {0, 1}, {4, 0}, {4, 5}, {~std::size_t{0}, 2}}) {
+  for (const auto& [ranks, nodes] : {std::pair<std::size_t, std::size_t>{0, 0},
+                                     {0, 1},
+                                     {4, 0},
+                                     {4, 5},
+                                     {(1 << 20) + 1, 2},
+                                     {~std::size_t{0}, 2}}) {
     lines.clear();
     check_idle(ranks, nodes);
     REQUIRE(lines.size() == 1);
-    CHECK_THAT(lines[0].text, Contains("cannot be"));
+    CHECK_THAT(lines[0].text, Contains("cannot be priced"));
   }
 }
 

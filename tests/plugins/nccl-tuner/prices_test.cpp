@@ -21,6 +21,7 @@ using Catch::Contains;
 using test::plain_machine;
 
 constexpr std::size_t kMiB = 1 << 20;
+constexpr int kMostRanks = 512;  // of the worlds that presets are tried in: enough, and quick
 
 // Heddle's price of an all-reduce, in microseconds, asked for as the library itself asks.
 double own_price(tuner::Tuner& tuner, const topology::Machine& machine, const World& world,
@@ -72,7 +73,8 @@ TEST_CASE("between powers of two a price is near Heddle's own") {
 // must be for the answer to count, `counted` how many answers did.
 void check_agreement(const topology::Machine& machine, double clear, int& counted) {
   tuner::Tuner tuner(machine);
-  for (int nodes = 2; nodes <= 64; nodes *= 2) {
+  for (const int nodes : {2, 4, 16, 64}) {
+    if (nodes * machine.ranks_per_host > kMostRanks) continue;
     const World world{nodes, machine.ranks_per_host};
     const Prices prices(machine, world);
     for (std::size_t bytes = 8; bytes <= 8192 * kMiB; bytes *= 4) {
@@ -96,7 +98,7 @@ TEST_CASE("on the presets' machines the choice is that of Heddle's tuner") {
     machine.adapters.direct_time = 0;
     int counted = 0;
     check_agreement(machine, 1, counted);
-    CHECK(counted > 80);
+    CHECK(counted > 40);
   }
 }
 
@@ -104,14 +106,15 @@ TEST_CASE("with what NCCL's protocol adds to every move it is still, wherever th
   for (const topology::Preset& preset : topology::presets()) {
     int counted = 0;
     check_agreement(topology::load_machine(std::string(preset.name)), 1.6, counted);
-    CHECK(counted > 20);
+    CHECK(counted > 10);
   }
 }
 
 TEST_CASE("on the presets short messages go by tree and long ones by ring") {
   for (const topology::Preset& preset : topology::presets()) {
     const topology::Machine machine = topology::load_machine(std::string(preset.name));
-    for (int nodes = 4; nodes <= 64; nodes *= 2) {
+    for (const int nodes : {4, 16, 64}) {
+      if (nodes * machine.ranks_per_host > kMostRanks) continue;
       INFO(preset.name << ", " << nodes << " nodes");
       const Prices prices(machine, {nodes, machine.ranks_per_host});
       CHECK(simple(prices, abi::kTree, 8) < simple(prices, abi::kRing, 8));

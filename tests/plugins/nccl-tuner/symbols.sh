@@ -12,7 +12,8 @@ expected="ncclTunerPlugin_v2 ncclTunerPlugin_v3 ncclTunerPlugin_v4 ncclTunerPlug
 ncclTunerPlugin_v6 "
 [ "$shown" = "$expected" ] || fail "shows \"$shown\", not \"$expected\""
 dynamic=$(readelf -d "$1")
-echo "$dynamic" | grep -q 'SONAME.*\[libnccl-tuner.so\]' || fail "the SONAME is not libnccl-tuner.so"
+echo "$dynamic" | grep -q 'SONAME.*\[libnccl-tuner.so\]' ||
+  fail "the SONAME is not libnccl-tuner.so"
 strange=$(echo "$dynamic" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
   grep -E 'heddle|fabric|hwloc|sodium|mpi|cuda|nccl' || true)
 [ -z "$strange" ] || fail "needs $strange"

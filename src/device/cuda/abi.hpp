@@ -32,7 +32,8 @@ inline constexpr int kFlushCurrentContext = 0;
 inline constexpr int kFlushToOwner = 100;
 inline constexpr int kHandleIsDmabuf = 1;
 
-// By the names that libcuda.so.1 exports. The second half may be absent: null.
+// By the names that libcuda.so.1 exports. The last two may be absent: null.
+// NOLINTBEGIN(readability-identifier-naming)
 struct Functions {
   Result (*cuInit)(unsigned flags);
   Result (*cuGetErrorName)(Result, const char** text);
@@ -51,5 +52,6 @@ struct Functions {
                                           unsigned long long flags);  // from 11.7 on
   Result (*cuFlushGPUDirectRDMAWrites)(int target, int scope);        // from 11.3 on
 };
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace heddle::device::cuda

@@ -14,36 +14,25 @@ namespace heddle::nccl_net {
 namespace {
 
 namespace fabric = transport::fabric;
-using Transport = std::shared_ptr<fabric::MessageTransport>;
 
 // So long may adapters take to let go of memory that is taken from under them.
 constexpr base::Seconds kRest{0.5};
-
-fabric::MemoryOwner owner_of(const MemoryKind& kind) {
-  fabric::MemoryOwner owner;
-  if (kind.where == MemoryKind::Where::cuda) {
-    owner.kind = fabric::MemoryOwner::Kind::cuda;
-    owner.device = kind.device;
-  }
-  owner.dmabuf = kind.dmabuf;
-  owner.offset = kind.offset;
-  return owner;
-}
 
 // What both directions do alike. End is MessageSender or MessageReceiver.
 template <typename Base, typename End>
 class FabricComm : public Base, public RequestOwner {
  public:
-  FabricComm(Transport transport, std::unique_ptr<End> end, fabric::Access access)
-      : transport_(std::move(transport)), end_(std::move(end)), access_(access) {}
+  FabricComm(const Adapters& adapters, std::unique_ptr<End> end, fabric::Access access)
+      : adapters_(adapters), end_(std::move(end)), access_(access) {}
   ~FabricComm() override = default;
 
   Memory* register_memory(void* data, std::size_t bytes, const MemoryKind& kind) override {
     if (data == nullptr || bytes == 0)
       base::fail(heddleInvalidArgument, "memory of {} bytes at {} cannot be registered", bytes,
                  data);
+    const fabric::MemoryOwner owner = adapters_.memory->owner_of(data, bytes, kind);
     return memories_.add(
-        transport_->register_memory(static_cast<std::byte*>(data), bytes, access_, owner_of(kind)));
+        adapters_.transport->register_memory(static_cast<std::byte*>(data), bytes, access_, owner));
   }
 
   void deregister(Memory* memory) override {
@@ -97,7 +86,7 @@ class FabricComm : public Base, public RequestOwner {
 
   std::optional<base::Deadline> rest_until_;  // once for all memory of the comm
   bool told_ = false;
-  Transport transport_;
+  Adapters adapters_;
   Memories memories_;
   RequestPool requests_;
   std::unique_ptr<End> end_;  // goes before the memory does
@@ -173,8 +162,16 @@ class FabricReceiveComm final : public FabricComm<ReceiveComm, fabric::MessageRe
     return nullptr;
   }
 
-  // The host sees what has been received.
-  Request* flush(std::span<const ReceiveBuffer>) override { return nullptr; }
+  // Done at once, in microseconds.
+  Request* flush(std::span<const ReceiveBuffer> buffers) override {
+    for (const ReceiveBuffer& buffer : buffers) {
+      const fabric::MessageMemory* const memory = known_of(buffer.memory);
+      if (memory != nullptr && !memory->is_host() &&
+          adapters_.memory->needs_flush(memory->device()))
+        adapters_.memory->flush(memory->device());
+    }
+    return nullptr;
+  }
 
  private:
   bool is_over(Request& request) override { return end_->has_come(request.ticket); }
@@ -189,16 +186,16 @@ bool test(Request& request, int* sizes) {
   return owner->test(request, sizes);
 }
 
-std::unique_ptr<SendComm> make_send_comm(Transport transport,
+std::unique_ptr<SendComm> make_send_comm(const Adapters& adapters,
                                          std::unique_ptr<fabric::MessageSender> sender) {
-  return std::make_unique<FabricSendComm>(std::move(transport), std::move(sender),
-                                          fabric::Access::send);
+  return std::make_unique<FabricSendComm>(adapters, std::move(sender), fabric::Access::send);
 }
 
-std::unique_ptr<ReceiveComm> make_receive_comm(Transport transport,
+std::unique_ptr<ReceiveComm> make_receive_comm(const Adapters& adapters,
                                                std::unique_ptr<fabric::MessageReceiver> receiver) {
-  const auto access = transport->rma() ? fabric::Access::remote_write : fabric::Access::receive;
-  return std::make_unique<FabricReceiveComm>(std::move(transport), std::move(receiver), access);
+  const auto access =
+      adapters.transport->rma() ? fabric::Access::remote_write : fabric::Access::receive;
+  return std::make_unique<FabricReceiveComm>(adapters, std::move(receiver), access);
 }
 
 }  // namespace heddle::nccl_net

@@ -29,7 +29,6 @@ class Request;
 
 struct MemoryKind {
   enum class Where { host, cuda } where = Where::host;
-  int device = 0;            // CUDA's number of it
   int dmabuf = -1;           // file descriptor, still the caller's; -1: none
   std::uint64_t offset = 0;  // of the memory in the dmabuf
 };

@@ -57,6 +57,10 @@ DeviceMemorySupport DeviceMemory::judge(const ChosenProvider& provider,
                                                           : provider.why_no_device_memory);
     return result;
   }
+  if (!provider.rma) {  // messages may be injected, and nothing would tell whose memory it is
+    result.why_not = fmt::format("provider {} is used without RDMA writes", provider.name);
+    return result;
+  }
   if (driver_ == nullptr) {
     result.why_not = why_no_driver;
     return result;

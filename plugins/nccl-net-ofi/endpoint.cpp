@@ -11,7 +11,6 @@ namespace heddle::nccl_net {
 namespace {
 
 namespace fabric = transport::fabric;
-using Transport = std::shared_ptr<fabric::MessageTransport>;
 
 // A handle ends with the number of connect's call, so that connect knows its attempt.
 constexpr std::size_t kCallAt = fabric::kHandleBytes;
@@ -19,48 +18,48 @@ static_assert(kCallAt + sizeof(std::uint64_t) == kHandleBytes);
 
 class FabricListener final : public Listener {
  public:
-  explicit FabricListener(Transport transport)
-      : transport_(std::move(transport)), listener_(transport_->listen()) {}
-  ~FabricListener() override { transport_->unlisten(listener_.number); }
+  explicit FabricListener(const Adapters& adapters)
+      : adapters_(adapters), listener_(adapters_.transport->listen()) {}
+  ~FabricListener() override { adapters_.transport->unlisten(listener_.number); }
 
   std::span<const std::byte> handle() const override { return listener_.handle; }
   std::unique_ptr<ReceiveComm> accept() override {
-    auto receiver = transport_->accept(listener_.number);
-    return receiver ? make_receive_comm(transport_, std::move(receiver)) : nullptr;
+    auto receiver = adapters_.transport->accept(listener_.number);
+    return receiver ? make_receive_comm(adapters_, std::move(receiver)) : nullptr;
   }
 
  private:
-  Transport transport_;
+  Adapters adapters_;
   fabric::MessageTransport::Listener listener_;
 };
 
 class FabricEndpoint final : public Endpoint {
  public:
-  explicit FabricEndpoint(Transport transport) : transport_(std::move(transport)) {}
+  explicit FabricEndpoint(const Adapters& adapters) : adapters_(adapters) {}
 
   std::unique_ptr<Listener> listen() override {
-    return std::make_unique<FabricListener>(transport_);
+    return std::make_unique<FabricListener>(adapters_);
   }
 
   std::unique_ptr<SendComm> connect(std::span<std::byte, kHandleBytes> handle) override {
     std::uint64_t call;
     std::memcpy(&call, handle.data() + kCallAt, sizeof call);
-    if (call == 0) call = transport_->call(handle.first<kCallAt>());
+    if (call == 0) call = adapters_.transport->call(handle.first<kCallAt>());
     std::uint64_t next = 0;  // what the handle is for after this: another connection
     std::unique_ptr<fabric::MessageSender> sender;
     try {
-      sender = transport_->connect(call);
+      sender = adapters_.transport->connect(call);
       if (!sender) next = call;
     } catch (const base::Error&) {
       std::memcpy(handle.data() + kCallAt, &next, sizeof next);
       throw;
     }
     std::memcpy(handle.data() + kCallAt, &next, sizeof next);
-    return sender ? make_send_comm(transport_, std::move(sender)) : nullptr;
+    return sender ? make_send_comm(adapters_, std::move(sender)) : nullptr;
   }
 
  private:
-  Transport transport_;
+  Adapters adapters_;
 };
 
 }  // namespace
@@ -73,11 +72,17 @@ std::shared_ptr<Endpoint> open_endpoint(const base::Settings& settings,
   std::vector<std::string> allowed;
   for (const auto& interface : topology::usable_interfaces(settings))
     allowed.push_back(interface.name);
-  const fabric::ChosenProvider provider = fabric::choose_provider(of_device, allowed);
-  const auto window = std::min<std::uint32_t>(
+  const fabric::ChosenProvider provider =
+      fabric::choose_provider(of_device, allowed, fabric::DeviceMemory::wanted);
+  fabric::MessageOptions options;
+  options.window = std::min<std::uint32_t>(
       fabric::kMaxWindow, static_cast<std::uint32_t>(kMostRequests * most_grouped));
-  return std::make_shared<FabricEndpoint>(std::make_shared<fabric::MessageTransport>(
-      of_device, provider, fabric::MessageOptions{.window = window}));
+  Adapters open;
+  open.memory = open_device_memory(provider);
+  // What is copied into a receive is copied by the processor, which cannot reach GPUs' memory.
+  options.copies = !open.memory->support().cuda;
+  open.transport = std::make_shared<fabric::MessageTransport>(of_device, provider, options);
+  return std::make_shared<FabricEndpoint>(open);
 }
 
 }  // namespace heddle::nccl_net

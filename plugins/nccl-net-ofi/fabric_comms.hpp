@@ -4,16 +4,21 @@
 #include <memory>
 
 #include "nccl-net-ofi/comm.hpp"
+#include "nccl-net-ofi/device_memory.hpp"
 #include "transport/fabric/message_transport.hpp"
 
 namespace heddle::nccl_net {
 
-std::unique_ptr<SendComm> make_send_comm(
-    std::shared_ptr<transport::fabric::MessageTransport> transport,
-    std::unique_ptr<transport::fabric::MessageSender> sender);
+// Those of one device, open.
+struct Adapters {
+  std::shared_ptr<transport::fabric::MessageTransport> transport;
+  std::shared_ptr<const DeviceMemory> memory;
+};
+
+std::unique_ptr<SendComm> make_send_comm(const Adapters& adapters,
+                                         std::unique_ptr<transport::fabric::MessageSender> sender);
 
 std::unique_ptr<ReceiveComm> make_receive_comm(
-    std::shared_ptr<transport::fabric::MessageTransport> transport,
-    std::unique_ptr<transport::fabric::MessageReceiver> receiver);
+    const Adapters& adapters, std::unique_ptr<transport::fabric::MessageReceiver> receiver);
 
 }  // namespace heddle::nccl_net

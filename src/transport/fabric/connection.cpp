@@ -33,7 +33,8 @@ void Connection::fail_both(heddleResult_t code, const std::string& what) {
 
 void Connection::on_failure(const Header& header, const std::byte* payload) {
   const std::string what(reinterpret_cast<const char*>(payload), header.bytes);
-  fail(static_cast<heddleResult_t>(header.count), "the other end: " + what);
+  const bool misused = header.count == static_cast<std::uint32_t>(heddleInvalidUsage);
+  fail(misused ? heddleInvalidUsage : heddleRemoteError, "the other end: " + what);
   core_.closing(*this);
   core_.keep_driving();  // it waits for our goodbye, and whoever uses this end may call no verb
 }

@@ -16,7 +16,7 @@
 namespace heddle::transport::fabric {
 
 struct MessageOptions {
-  std::uint32_t window;  // receives under way on one connection, 1 to kMaxWindow
+  std::uint32_t window = 32;  // receives under way on one connection, 1 to kMaxWindow
   // Whether small messages may be copied: the processor can reach all memory of this process's
   // receives.
   bool copies = true;

@@ -7,7 +7,7 @@ namespace {
 // Credits of receives so short that a sender can do without them are sent in company, or after so
 // many looks for a message that has not come.
 constexpr std::uint32_t kCompany = 4;
-constexpr std::uint32_t kLooksBeforeCredits = 256;
+constexpr std::uint32_t kLooksBeforeCredits = 64;
 
 // Longest message that is copied: it shares its buffer with an Ahead.
 std::size_t longest_copy(const Shape& shape) {
@@ -21,7 +21,7 @@ MessageMemory::MessageMemory(std::shared_ptr<Core> core, std::byte* data, std::s
     : core_(std::move(core)), data_(data), bytes_(bytes), owner_(owner) {
   const std::lock_guard lock(core_->mutex);
   const bool written = access == Access::remote_write;
-  if (!written && !core_->rail(0).needs_local_registration()) return;
+  if (!written && owner.is_host() && !core_->rail(0).needs_local_registration()) return;
   for (const auto& rail : core_->rails())
     regions_.push_back(rail->register_memory(data, bytes, access, owner));
 }

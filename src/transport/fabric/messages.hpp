@@ -30,6 +30,8 @@ class MessageMemory {
   const Regions* regions() const { return regions_.empty() ? nullptr : &regions_; }
   // Whether the processor may read and write it.
   bool is_host() const { return owner_.is_host(); }
+  // Whose it is otherwise, by the vendor's number.
+  int device() const { return owner_.device; }
   bool holds(const void* data, std::size_t bytes) const {
     const auto* first = static_cast<const std::byte*>(data);
     return first >= data_ && bytes <= bytes_ &&

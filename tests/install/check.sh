@@ -50,8 +50,9 @@ expect "C by CMake" "1 ranks: 0 failures" "$work/outside_c/outside_c"
 expect "C++ by pkg-config" "rank 0 of 1: 1" \
   env LD_LIBRARY_PATH="$(dirname "$library")" "$work/by_pkg_config"
 
-for program in heddle-info heddle-schedule nccl_net_check all_reduce_perf all_gather_perf reduce_scatter_perf \
-  broadcast_perf reduce_perf gather_perf scatter_perf alltoall_perf sendrecv_perf hypercube_perf; do
+for program in heddle-info heddle-schedule nccl_net_check all_reduce_perf all_gather_perf \
+  reduce_scatter_perf broadcast_perf reduce_perf gather_perf scatter_perf alltoall_perf \
+  sendrecv_perf hypercube_perf; do
   "$prefix/bin/$program" --help >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "the installed $program does not start"; }
 done

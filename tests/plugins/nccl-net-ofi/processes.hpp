@@ -86,6 +86,7 @@ inline Running start(const Process& process, int socket, int of_the_other) {
     return {pid, base::UniqueFd(ends[0])};
   }
   close(of_the_other);
+  for (const int one : {SIGSEGV, SIGBUS, SIGABRT}) signal(one, SIG_DFL);  // Catch2 has its own
   for (const auto& [name, value] : process.variables) setenv(name.c_str(), value.c_str(), 1);
   std::string failure;
   try {
@@ -104,7 +105,7 @@ inline std::string outcome(const Process& process, const Running& running, int s
   const ssize_t bytes = read(running.failure.get(), text.data(), text.size());
   std::string said(text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
   if (WIFSIGNALED(status))
-    said = WTERMSIG(status) == SIGKILL ? "hangs" : strsignal(WTERMSIG(status));
+    said = WTERMSIG(status) == SIGKILL ? "did not end" : strsignal(WTERMSIG(status));
   return std::string(process.name) + ": " + said + "\n";
 }
 

@@ -122,6 +122,64 @@ TEST_CASE("between a host with GPUs and one without") {
                       {"receiver", without, receives(Kind::host)}) == "");
 }
 
+TEST_CASE("one receive has buffers of a GPU and of the host, by tag") {
+  constexpr std::array<std::size_t, 4> kBytes{100, 70000, 9, 300000};
+  const auto kind = [](std::size_t place) { return place % 2 == 0 ? Kind::host : Kind::cuda; };
+  const auto contents = [&](std::size_t place) {
+    std::vector<std::byte> bytes(kBytes[place]);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = content(i, place);
+    return bytes;
+  };
+  const auto sends = [&](const Other& other) {
+    End<V12> end;
+    end.connect(other);
+    for (const std::size_t place : {3, 0, 2, 1}) {
+      Buffer buffer(kind(place + 1), kBytes[place]);
+      buffer.write(contents(place));
+      void* const memory = end.known(buffer);
+      void* request = nullptr;
+      while (request == nullptr)
+        end.must(end.driver().send(end.comm(), buffer.data(), buffer.size(),
+                                   static_cast<int>(place), memory, &request),
+                 "isend");
+      end.wait(request);
+      end.must(end.net().deregMr(end.comm(), memory), "deregMr");
+    }
+    other.meet();
+    end.close_sender();
+  };
+  const auto receives = [&](const Other& other) {
+    End<V12> end;
+    end.accept(other);
+    std::deque<Buffer> buffers;
+    std::vector<void*> data, memories;
+    std::vector<std::size_t> room;
+    for (std::size_t place = 0; place < kBytes.size(); ++place) {
+      Buffer& buffer = buffers.emplace_back(kind(place), kBytes[place]);
+      data.push_back(buffer.data());
+      memories.push_back(end.known(buffer));
+      room.push_back(buffer.size());
+    }
+    void* request = nullptr;
+    while (request == nullptr)
+      end.must(end.driver().receive(end.comm(), data, room, {0, 1, 2, 3}, memories, &request),
+               "irecv");
+    std::array<int, 4> came{};
+    end.must(end.driver().wait(request, came.data()), "test");
+    end.must(end.net().iflush(end.comm(), 4, data.data(), came.data(), memories.data(), &request),
+             "iflush");
+    expect(emulated_cuda::flushes() > 0, "nothing was flushed");
+    for (std::size_t place = 0; place < kBytes.size(); ++place)
+      expect(static_cast<std::size_t>(came[place]) == kBytes[place] &&
+                 buffers[place].read() == contents(place),
+             "buffer " + std::to_string(place) + " is wrong");
+    other.meet();
+    end.close_receiver();
+  };
+  const Variables with = emulated(4, 7) + Variables{{"HEDDLE_NCCL_MAX_RECVS", "4"}};
+  CHECK(run_processes({"sender", with, sends}, {"receiver", with, receives}) == "");
+}
+
 TEST_CASE("an adapter that fails and comes back costs no byte of a GPU's memory") {
   std::vector<Message> round;
   for (std::size_t i = 0; i < 12; ++i) round.push_back({1 << 20, 1 << 20, i << 20, (i << 20) + i});

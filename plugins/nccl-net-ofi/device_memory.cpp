@@ -1,6 +1,7 @@
 #include "nccl-net-ofi/device_memory.hpp"
 
 #include "base/error.hpp"
+#include "topology/interfaces.hpp"
 
 namespace heddle::nccl_net {
 
@@ -42,6 +43,14 @@ std::string what_lacks(const Driver& driver, int gpu) {
 }
 
 }  // namespace
+
+ChosenProvider choose_adapters(const base::Settings& settings) {
+  std::vector<std::string> interfaces;
+  for (const auto& interface : topology::usable_interfaces(settings))
+    interfaces.push_back(interface.name);
+  return transport::fabric::choose_provider(settings, interfaces,
+                                            transport::fabric::DeviceMemory::wanted);
+}
 
 DeviceMemory::DeviceMemory(const ChosenProvider& provider, std::shared_ptr<const Driver> driver,
                            const std::string& why_no_driver)

@@ -15,6 +15,10 @@
 
 namespace heddle::nccl_net {
 
+// The provider and the adapters that the settings leave, with memory of devices where they have it:
+// for what NCCL is told and for what is opened alike. Fails as transport::fabric::choose_provider.
+transport::fabric::ChosenProvider choose_adapters(const base::Settings& settings);
+
 struct DeviceMemorySupport {
   bool cuda = false;    // memory of every GPU of this process
   bool dmabuf = false;  // by a descriptor of it too; not without cuda
@@ -29,7 +33,7 @@ struct DeviceMemorySupport {
 
 class DeviceMemory {
  public:
-  // `provider` was chosen with DeviceMemory::wanted. `driver` null: there is none, and why.
+  // `provider` is choose_adapters'. `driver` null: there is none, and why.
   DeviceMemory(const transport::fabric::ChosenProvider& provider,
                std::shared_ptr<const device::cuda::Driver> driver,
                const std::string& why_no_driver);

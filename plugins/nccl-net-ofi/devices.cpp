@@ -10,7 +10,6 @@
 #include "nccl-net-ofi/abi/common.hpp"
 #include "nccl-net-ofi/grouping.hpp"
 #include "topology/host.hpp"
-#include "topology/interfaces.hpp"
 #include "transport/fabric/provider.hpp"
 #include "transport/fabric/wire.hpp"
 
@@ -156,11 +155,7 @@ int DeviceList::merge(std::span<const int> members) {
 }
 
 std::unique_ptr<DeviceList> find_devices(const base::Settings& settings) {
-  std::vector<std::string> interfaces;
-  for (const auto& interface : topology::usable_interfaces(settings))
-    interfaces.push_back(interface.name);
-  // Asked for as open_endpoint does: NCCL must not be told of memory that is not opened for.
-  const auto provider = transport::fabric::choose_provider(settings, interfaces);
+  const auto provider = choose_adapters(settings);
   const DeviceMemorySupport memory = device_memory_support(provider);
   std::vector<Adapter> adapters;
   for (const auto& chosen : provider.adapters) adapters.push_back(chosen.adapter);

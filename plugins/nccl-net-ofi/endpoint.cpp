@@ -4,7 +4,6 @@
 #include "base/error.hpp"
 #include "nccl-net-ofi/comm.hpp"
 #include "nccl-net-ofi/fabric_comms.hpp"
-#include "topology/interfaces.hpp"
 
 namespace heddle::nccl_net {
 
@@ -69,11 +68,7 @@ std::shared_ptr<Endpoint> open_endpoint(const base::Settings& settings,
                                         int most_grouped) {
   base::Settings of_device = settings;
   of_device.rails = fmt::format("{}", fmt::join(adapters, ","));
-  std::vector<std::string> allowed;
-  for (const auto& interface : topology::usable_interfaces(settings))
-    allowed.push_back(interface.name);
-  const fabric::ChosenProvider provider =
-      fabric::choose_provider(of_device, allowed, fabric::DeviceMemory::wanted);
+  const fabric::ChosenProvider provider = choose_adapters(of_device);
   fabric::MessageOptions options;
   options.window = std::min<std::uint32_t>(
       fabric::kMaxWindow, static_cast<std::uint32_t>(kMostRequests * most_grouped));

@@ -1,7 +1,8 @@
 // A stand-in for NVIDIA's driver library: the functions of src/device/cuda/abi.hpp and those that
 // tests need to make memory. Emulated: there is no GPU. "Device memory" is a memfd that the process
 // sees twice: at the address that it is given, where touching it faults as a GPU's memory would,
-// and at an alias, through which the copies of this library and the emulated adapters reach it.
+// and at an alias, through which the copies of this library and the emulated adapters reach it. As
+// CUDA's, allocations lie side by side; an address is not used again.
 //
 // HEDDLE_EMULATED_CUDA, words with commas, is read at every call:
 //   devices=N (1)   no-gdr  no-dmabuf  no-flush (what the GPUs cannot)   ordered (need no flush)
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "device/cuda/abi.hpp"
 #include "emulated_cuda/emulated_cuda.hpp"
@@ -40,6 +42,8 @@ struct Block {
 struct State {
   std::mutex mutex;
   std::map<Address, Block> blocks;
+  std::byte* next = nullptr;  // free addresses
+  std::size_t left = 0;
   bool started = false;
   int flushes = 0;
 };
@@ -87,6 +91,22 @@ std::byte* reachable(Address address, std::size_t bytes) {
   return block->second.managed ? reinterpret_cast<std::byte*>(address) : block->second.alias + into;
 }
 
+// Under the lock; null when there are none left.
+void* take_addresses(std::size_t bytes) {
+  State& now = state();
+  if (now.next == nullptr) {
+    constexpr std::size_t kAll = std::size_t{1} << 38;
+    void* const all =
+        mmap(nullptr, kAll, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return nullptr;
+    now.next = static_cast<std::byte*>(all);
+    now.left = kAll;
+  }
+  if (bytes > now.left) return nullptr;
+  now.left -= bytes;
+  return std::exchange(now.next, now.next + bytes);
+}
+
 Result allocate(Address* address, std::size_t bytes, bool managed) {
   if (!state().started) return kNotInitialized;
   if (bytes == 0) return kInvalidValue;
@@ -94,13 +114,15 @@ Result allocate(Address* address, std::size_t bytes, bool managed) {
   block.file = memfd_create("emulated-cuda", MFD_CLOEXEC);
   if (block.file < 0 || ftruncate(block.file, static_cast<off_t>(block.bytes)) != 0)
     return kOutOfMemory;
+  const std::lock_guard lock(state().mutex);
+  void* const place = take_addresses(block.bytes);
+  if (place == nullptr) return kOutOfMemory;
   const int allowed = managed ? PROT_READ | PROT_WRITE : PROT_NONE;
-  void* const seen = mmap(nullptr, block.bytes, allowed, MAP_SHARED, block.file, 0);
+  void* const seen = mmap(place, block.bytes, allowed, MAP_SHARED | MAP_FIXED, block.file, 0);
   void* const alias = mmap(nullptr, block.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, block.file, 0);
   if (seen == MAP_FAILED || alias == MAP_FAILED) return kOutOfMemory;
   block.alias = static_cast<std::byte*>(alias);
   *address = reinterpret_cast<Address>(seen);
-  const std::lock_guard lock(state().mutex);
   state().blocks.emplace(*address, block);
   return kSuccess;
 }
@@ -229,7 +251,8 @@ EXPORTED Result cuMemFree_v2(Address address) {
   const std::lock_guard lock(state().mutex);
   const auto found = state().blocks.find(address);
   if (found == state().blocks.end()) return kInvalidValue;
-  munmap(reinterpret_cast<void*>(address), found->second.bytes);
+  mmap(reinterpret_cast<void*>(address), found->second.bytes, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   munmap(found->second.alias, found->second.bytes);
   close(found->second.file);
   state().blocks.erase(found);

@@ -312,10 +312,7 @@ void ask_for_device_memory(ChosenProvider& chosen, Path path,
                         : fmt::format("libfabric {} grants it no FI_HMEM on {}",
                                       libfabric_version(), join(without));
   chosen.device_memory = why.empty();
-  if (chosen.device_memory)
-    chosen.adapters = std::move(with);
-  else
-    base::log_info("NET/OFI provider {} moves the host's memory only: {}", chosen.name, why);
+  if (chosen.device_memory) chosen.adapters = std::move(with);
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ struct ChosenProvider {
 // The provider that settings.provider asks for, or the best for "auto", with the adapters that
 // settings.rails chooses. Fails with heddleInvalidArgument that lists what was found and what each
 // lacks; never takes another one. Where device memory is wanted and this provider or one of these
-// adapters has no way to it, they are opened for the host's memory alone; the result and the log
-// say so.
+// adapters has no way to it, they are opened for the host's memory alone; the result says so.
 ChosenProvider choose_provider(const base::Settings& settings,
                                std::span<const std::string> allowed_interfaces,
                                DeviceMemory device_memory = DeviceMemory::unused);

@@ -18,6 +18,7 @@ namespace {
 ChosenProvider provider(bool device_memory) {
   ChosenProvider chosen{};
   chosen.name = "some-provider";
+  chosen.rma = true;
   chosen.device_memory = device_memory;
   if (!device_memory) chosen.why_no_device_memory = "it has no FI_HMEM";
   return chosen;
@@ -53,6 +54,10 @@ TEST_CASE("whatever lacks, the host's memory is offered and the reason told") {
   };
   CHECK(reason(device_memory_support(provider(false))) ==
         "provider some-provider: it has no FI_HMEM");
+  ChosenProvider by_messages = provider(true);
+  by_messages.rma = false;
+  CHECK(reason(device_memory_support(by_messages)) ==
+        "provider some-provider is used without RDMA writes");
   CHECK_THAT(reason(support_with("devices=0")), Catch::Contains("no CUDA-capable device"));
   CHECK_THAT(reason(support_with("no-gdr,no-dmabuf")),
              Catch::Contains("CUDA device 0 has no GPUDirect RDMA"));

@@ -4,8 +4,8 @@
 sockets beside it. The two share a GPU by turns, so the times compare the two networks and say
 nothing of either alone.
 
-nccl_gpu_test.py PROGRAM PLUGIN [--provider tcp] [--emulated-efa FOLDER] [--most BYTES]
-                 [--seconds N]
+nccl_gpu_test.py PROGRAM PLUGIN [--provider tcp] [--interface lo] [--emulated-efa FOLDER]
+                 [--most BYTES] [--seconds N]
 
 Ends with 77 and the reason where there is no GPU.
 """
@@ -36,7 +36,7 @@ COMMON = {
 def environments(options):
     """Name of NCCL's network -> what to set for it."""
     heddle = {"NCCL_NET": "Heddle", "NCCL_NET_PLUGIN": str(options.plugin),
-              "HEDDLE_PROVIDER": options.provider, "HEDDLE_IFACE": "lo"}
+              "HEDDLE_PROVIDER": options.provider, "HEDDLE_IFACE": options.interface}
     if options.emulated_efa:
         heddle |= {"FI_PROVIDER_PATH": options.emulated_efa, "HEDDLE_PROVIDER": "efa"}
     return {"Heddle": heddle, "Socket": {"NCCL_NET": "Socket", "NCCL_NET_PLUGIN": "none"}}
@@ -96,7 +96,8 @@ def run(options, name, settings):
 def report(options, results):
     rows = {name: {row["bytes"]: row for row in found} for name, (found, _) in results.items()}
     by = "emulated efa" if options.emulated_efa else options.provider
-    print(f"All-reduce of floats, 2 processes by turns on one GPU, over {by} on loopback")
+    print(f"All-reduce of floats, 2 processes by turns on one GPU, over {by}"
+          f" on {options.interface or 'any interface'}")
     for name, (_, direct) in results.items():
         print(f"{name}: {'GPU memory directly (GDRDMA)' if direct else 'through host memory'}")
     print(f"{'bytes':>10}  {'Heddle us':>12} {'GB/s':>8}  {'Socket us':>12} {'GB/s':>8}"
@@ -119,6 +120,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("plugin", type=Path)
     parser.add_argument("--provider", default="tcp")
+    parser.add_argument("--interface", default="lo", help="HEDDLE_IFACE; '' is any")
     parser.add_argument("--emulated-efa", help="the folder of the emulated provider")
     parser.add_argument("--most", type=int, default=256 << 20, help="bytes of the largest size")
     parser.add_argument("--seconds", type=float, default=120, help="that one network may take")

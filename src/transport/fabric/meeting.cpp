@@ -24,8 +24,8 @@ struct HandleStart {
   std::uint64_t instance = 0;
   std::uint32_t way = 0;  // hash of provider, protocol and path: both must have the same
   std::array<std::uint8_t, kSecretBytes> secret{};
-  // Hash of the whole handle, 0 in this place: what is damaged is not followed. libfabric is no help:
-  // an address vector that is given a wrong address may never find a right one again.
+  // Hash of the whole handle, 0 in this place: what is damaged is not followed. libfabric is no
+  // help: an address vector that is given a wrong address may never find a right one again.
   std::uint32_t check = 0;
 };
 static_assert(sizeof(HandleStart) == 40);

@@ -95,7 +95,8 @@ void Core::learn_end(Peer& peer, int index, const RailEnd& end) {
     link.their_address.clear();
     fail_link(peer, index, "the other end has a new endpoint", base::LogLevel::info);
   }
-  const auto told = std::span(end.address).first(std::min<std::size_t>(end.address_bytes, end.address.size()));
+  const auto told =
+      std::span(end.address).first(std::min<std::size_t>(end.address_bytes, end.address.size()));
   if (link.their_address.empty() && ours.is_like_ours(told)) {
     link.their_address.assign(told.begin(), told.end());
     if (ours.is_open()) link.to = ours.insert(link.their_address);

@@ -2,7 +2,7 @@
 """Treats the plugin as no NCCL would: processes killed and stopped, comms closed under messages,
 handles that are none. Nothing may crash, hang or deliver wrong bytes.
 
-break_test.py PLUGIN WAY FOLDER_OF_EMULATED_EFA FIRST_SEED LAST_SEED [CASE ...]
+break_test.py PLUGIN FOLDER_OF_EMULATED_EFA WAY FIRST_SEED LAST_SEED [CASE ...]
 WAY: tcp, sockets, or efa and a number of adapters (efa1, efa4)."""
 import os
 import random
@@ -12,7 +12,7 @@ import time
 
 from cases_connecting import CONNECTING
 from cases_threads import THREADS
-from flow import Child, Stream, expect, ring, still_works
+from flow import Child, Stream, carry, expect, ring, still_works
 from net import Net, NetError
 
 _PLUGIN = [""]
@@ -24,8 +24,8 @@ def open_net():
 
 def both_ways(net, talk, seed, who, most, depth=4):
     out, inward = ring(net, talk)
-    return [Stream(net, out, True, most, (seed, who).__hash__(), depth),
-            Stream(net, inward, False, most, (seed, 1 - who).__hash__(), depth)]
+    return [Stream(net, out, True, most, f"{seed} {who}", depth),
+            Stream(net, inward, False, most, f"{seed} {1 - who}", depth)]
 
 
 def run_until(streams, end):
@@ -88,21 +88,16 @@ def stopped(seed):
     messages = 60
 
     def child(talk):
-        net = open_net()
-        streams = both_ways(net, talk, seed, 1, 1 << 20)
-        carry_all(streams)
+        streams = both_ways(open_net(), talk, seed, 1, 1 << 20)
+        carry(streams, messages)
         talk.meet()
         timed_let_go(streams)
-
-    def carry_all(streams):
-        from flow import carry
-        carry(streams, messages)
 
     peer = Child(child)
     net = open_net()
     streams = both_ways(net, peer.talk, seed, 0, 1 << 20)
     for _ in range(2):
-        errors = run_until([stream for stream in streams if stream.number < messages - 10],
+        run_until([stream for stream in streams if stream.number < messages - 10],
                            time.monotonic() + chance.uniform(0, 0.05))
         peer.kill(signal.SIGSTOP)
         end = time.monotonic() + chance.uniform(0.05, 1.2)
@@ -110,7 +105,7 @@ def stopped(seed):
         time.sleep(max(0, end - time.monotonic()))
         peer.kill(signal.SIGCONT)
         expect(not errors, f"while the peer stands still: {errors}")
-    carry_all(streams)
+    carry(streams, messages)
     peer.talk.meet()
     timed_let_go(streams)
     expect(peer.join() == 0, "the child failed")
@@ -130,7 +125,7 @@ def aborted(seed):
         streams = both_ways(net, talk, seed, me, 32 << 20, depth=3)
         for stream in streams:  # big ones
             stream.chance.random = lambda: 0.9
-        errors = run_until(streams, time.monotonic() + own.uniform(0, 0.3))
+        run_until(streams, time.monotonic() + own.uniform(0, 0.3))
         if me in who_aborts:
             if only_half and len(who_aborts) == 1:
                 leaving = [own.choice(streams)]
@@ -142,7 +137,6 @@ def aborted(seed):
         else:
             must_fail(streams, "the other end let go")
             timed_let_go(streams, bar=True)
-        del errors
         still_works(net)
         talk.meet()
 
@@ -200,7 +194,7 @@ def environment(way, provider):
 
 
 def main():
-    plugin, way, provider, first, last, *names = sys.argv[1:]
+    plugin, provider, way, first, last, *names = sys.argv[1:]
     _PLUGIN[0] = plugin
     os.environ.update(environment(way, provider))
     cases = dict(CASES, **CONNECTING, **THREADS)

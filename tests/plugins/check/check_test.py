@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs nccl_net_check on Heddle's plugin over one provider or another.
 
-heddle.py DRIVER PLUGIN EMULATED_EFA check WAY GROUPED [ARGUMENT ...]
-heddle.py DRIVER PLUGIN EMULATED_EFA versions WAY
-heddle.py DRIVER PLUGIN EMULATED_EFA seeds FIRST LAST
-heddle.py DRIVER PLUGIN EMULATED_EFA faults FIRST LAST [FAULT ...]
+check_test.py DRIVER PLUGIN EMULATED_EFA check WAY GROUPED [BEHAVIOUR,... [ARGUMENT ...]]
+check_test.py DRIVER PLUGIN EMULATED_EFA versions WAY
+check_test.py DRIVER PLUGIN EMULATED_EFA seeds FIRST LAST
+check_test.py DRIVER PLUGIN EMULATED_EFA faults FIRST LAST [FAULT ...]
 
 EMULATED_EFA: the folder of that provider. WAY: tcp, sockets, or efa and a number of adapters
 (efa1, efa4). GROUPED: HEDDLE_NCCL_MAX_RECVS."""
@@ -27,6 +27,8 @@ from inexact_job import expect, over_emulated_efa  # noqa: E402
 MOVING = ("sizes", "order", "in-flight", "send-first", "grouped", "tags", "both-close",
           "receiver-closes")
 ABSENT = 77
+# Machines that run tests are busy; 64 MiB are one message.
+PATIENT = ("--timeout", "30")
 # How a behaviour may end where no message can arrive any more: with what the plugin says, in time.
 CLEAR = re.compile(r"(isend|irecv|test|connect|accept|listen|regMr): nccl(Remote|System)Error"
                    r"|gave no comm within|the other rank|is gone|left")
@@ -72,18 +74,19 @@ def has_sockets():
     return listed.returncode == 0
 
 
-def check(runs, way, grouped, *arguments):
+def check(runs, way, grouped, behaviours="", *arguments):
     if way == "sockets" and not has_sockets():
         print("SKIPPED: libfabric has no sockets provider here")
         raise SystemExit(ABSENT)
-    print(runs.good(way, runs.environment(way, grouped), *arguments))
+    print(runs.good(way, runs.environment(way, grouped), "--no-perf", *PATIENT,
+                    *only(behaviours.split(",") if behaviours else ()), *arguments))
 
 
 def versions(runs, way):
     """Each version of the interface."""
     for version in range(6, 13):
         print(runs.good(f"v{version}", runs.environment(way, 8), "--no-perf", "--api", str(version),
-                        *only(("properties", "one-thread", "grouped", "optional"))))
+                        *PATIENT, *only(("properties", "one-thread", "grouped", "optional"))))
 
 
 def seeds(runs, first, last):
@@ -92,7 +95,7 @@ def seeds(runs, first, last):
             start = time.monotonic()
             what = f"seed {seed}, {adapters} adapters"
             runs.good(what, runs.environment(f"efa{adapters}", 8, seed), "--no-perf", "--seed",
-                      str(seed), *only(MOVING))
+                      str(seed), *PATIENT, *only(MOVING))
             print(f"{what}: right in {time.monotonic() - start:.1f} s", flush=True)
 
 
@@ -118,7 +121,7 @@ def faults(runs, first, last, *names):
                 environment = dict(runs.environment(f"efa{ADAPTERS}", 8, seed, script.name),
                                    HEDDLE_RAIL_TIMEOUT="0.5", HEDDLE_TIMEOUT="10",
                                    HEDDLE_INIT_TIMEOUT="10")
-                arguments = ("--no-perf", "--seed", str(seed), "--timeout", "15",
+                arguments = ("--no-perf", "--seed", str(seed), *PATIENT,
                              *only(("sizes", "order", "in-flight", "send-first", "grouped")))
                 status, rows, printed = runs.run(environment, *arguments)
             if name == "lost":

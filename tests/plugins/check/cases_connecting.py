@@ -4,7 +4,7 @@ import os
 import random
 import time
 
-from flow import Child, Stream, carry, connect_one, expect, loopback, still_works, until
+from flow import Child, Stream, carry, expect, join, still_works, until
 from net import HANDLE_BYTES, NetError
 
 
@@ -155,25 +155,13 @@ def fuzzed(seed, open_net):
     expect(not under_way, f"{len(under_way)} connects have no end, {ends}")
     grown = resident() - before
     expect(grown < 100, f"{grown:.0f} MiB more after {len(tries)} wrong handles")
-    kept = connect_one_beside(net, listener, handle)
-    net.close_send(kept[0])
-    net.close_receive(kept[1])
+    out, inward = join(net, listener, handle)
+    net.close_send(out)
+    net.close_receive(inward)
     net.close_listen(listener)
     still_works(net)
     net.finalize()
     return f"{ends}, {grown:.0f} MiB"
-
-
-def connect_one_beside(net, listener, handle):
-    kept = ctypes.create_string_buffer(handle, HANDLE_BYTES)
-    found = [None, None]
-
-    def both():
-        found[0] = found[0] or net.connect(kept)
-        found[1] = found[1] or net.accept(listener)
-        return found if all(found) else None
-
-    return until("the right handle", both)
 
 
 def devices(seed, open_net):
@@ -185,18 +173,7 @@ def devices(seed, open_net):
     streams = []
     for to, from_ in pairs:
         listener, handle = net.listen(to)
-        kept = ctypes.create_string_buffer(handle, HANDLE_BYTES)
-        found = [None, None]
-
-        def both():
-            found[0] = found[0] or net.connect(kept, from_)
-            found[1] = found[1] or net.accept(listener)
-            return found if all(found) else None
-
-        try:
-            until(f"device {from_} to {to}", both)
-        except NetError as error:
-            raise SystemExit(f"FAILED: device {from_} to {to}: {error}") from None
+        found = join(net, listener, handle, from_)
         net.close_listen(listener)
         for comm, sends in zip(found, (True, False)):
             streams.append(Stream(net, comm, sends, 300000, f"{seed} {to} {from_}"))

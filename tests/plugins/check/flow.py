@@ -109,43 +109,34 @@ class Child:
             time.sleep(0.01)
 
 
-def connect_one(net, handle, device=0):
+def join(net, listener, handle, device=0):
+    """The comm that the handle leads to and the one that the listener gives, by turns."""
     kept = ctypes.create_string_buffer(handle, HANDLE_BYTES)
-    return until("connect", lambda: net.connect(kept, device))
+    out = inward = None
+
+    def both():
+        nonlocal out, inward
+        out = out or net.connect(kept, device)
+        inward = inward or net.accept(listener)
+        return (out, inward) if out and inward else None
+
+    return until("a connect and an accept", both)
 
 
-def ring(net, talk, device=0):
+def ring(net, talk):
     """A comm to the other process and one from it."""
-    listener, handle = net.listen(device)
+    listener, handle = net.listen()
     talk.send(handle)
-    kept = ctypes.create_string_buffer(talk.receive(), HANDLE_BYTES)
-    out = inward = None
-
-    def both():
-        nonlocal out, inward
-        out = out or net.connect(kept, device)
-        inward = inward or net.accept(listener)
-        return (out, inward) if out and inward else None
-
-    until("a ring of two", both)
+    comms = join(net, listener, talk.receive())
     net.close_listen(listener)
-    return out, inward
+    return comms
 
 
-def loopback(net, device=0):
-    listener, handle = net.listen(device)
-    kept = ctypes.create_string_buffer(handle, HANDLE_BYTES)
-    out = inward = None
-
-    def both():
-        nonlocal out, inward
-        out = out or net.connect(kept, device)
-        inward = inward or net.accept(listener)
-        return (out, inward) if out and inward else None
-
-    until("a loopback", both)
+def loopback(net):
+    listener, handle = net.listen()
+    comms = join(net, listener, handle)
     net.close_listen(listener)
-    return out, inward
+    return comms
 
 
 class Stream:
@@ -234,9 +225,9 @@ def carry(streams, messages, seconds=PATIENCE):
                f"{[(stream.number, stream.over) for stream in streams]} of {messages}")
 
 
-def still_works(net, device=0):
+def still_works(net):
     """A fresh connection to itself carries messages."""
-    out, inward = loopback(net, device)
+    out, inward = loopback(net)
     streams = [Stream(net, out, True, 100000, 5), Stream(net, inward, False, 100000, 5)]
     carry(streams, 20)
     for stream in streams:

@@ -122,7 +122,7 @@ def closing(seed, open_net):
 
     def take_away():
         time.sleep(chance.uniform(0, 0.2))
-        for known, slot in zip(victim.known, victim.slots):
+        for known in victim.known:
             try:
                 net.deregister(victim.comm, known)
             except NetError:

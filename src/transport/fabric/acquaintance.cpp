@@ -135,7 +135,7 @@ Peer& Core::peer(const ProcessAddress& address) {
 Peer* Core::open_way(std::uint64_t instance, int index, std::span<const std::uint8_t> address) {
   clear_ways();
   Rail& rail_of_it = rail(index);
-  if (!rail_of_it.is_open() || rail_of_it.address().size() != address.size()) return nullptr;
+  if (!rail_of_it.is_open() || !rail_of_it.is_like_ours(address)) return nullptr;
   auto way = std::make_unique<Peer>();
   way->address.instance = instance;
   way->address.host = "unknown";
@@ -170,7 +170,7 @@ void Core::pair_links(Peer& peer) {
   for (const RailPair& pair : pair_rails(ours, theirs, address_.instance < peer.address.instance)) {
     const auto& mine = address_.rails[static_cast<std::size_t>(pair.ours)];
     const auto& other = peer.address.rails[static_cast<std::size_t>(pair.theirs)];
-    if (mine.address.size() != other.address.size()) continue;  // IPv4 here, IPv6 there
+    if (!rail(pair.ours).is_like_ours(other.address)) continue;  // IPv4 here, IPv6 there
     Link& link = peer.links.emplace_back();
     link.rail = pair.ours;
     link.their_rail = pair.theirs;

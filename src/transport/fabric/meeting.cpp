@@ -11,7 +11,7 @@ namespace heddle::transport::fabric {
 
 namespace {
 
-constexpr std::uint8_t kHandleVersion = 1;
+constexpr std::uint8_t kHandleVersion = 2;
 constexpr std::size_t kSecretBytes = 16;  // of a handle
 constexpr base::Seconds kTryAgain{0.5};
 constexpr std::size_t kAnswersAtOnce = 4;
@@ -24,7 +24,9 @@ struct HandleStart {
   std::uint64_t instance = 0;
   std::uint32_t way = 0;  // hash of provider, protocol and path: both must have the same
   std::array<std::uint8_t, kSecretBytes> secret{};
-  std::uint32_t unused = 0;
+  // Hash of the whole handle, 0 in this place: what is damaged is not followed. libfabric is no
+  // help: an address vector that is given a wrong address may never find a right one again.
+  std::uint32_t check = 0;
 };
 static_assert(sizeof(HandleStart) == 40);
 
@@ -49,6 +51,14 @@ std::uint32_t short_hash(std::string_view text) {
   std::uint32_t word;
   std::memcpy(&word, hash.data(), sizeof word);
   return word == 0 ? 1 : word;
+}
+
+std::uint32_t check_of(HandleStart start, std::span<const std::byte> handle) {
+  start.check = 0;
+  std::array<char, kHandleBytes> all{};
+  std::memcpy(all.data(), handle.data(), std::min(handle.size(), all.size()));
+  std::memcpy(all.data(), &start, sizeof start);
+  return short_hash({all.data(), all.size()});
 }
 
 std::uint32_t way_of(const ProcessAddress& address) {
@@ -130,6 +140,7 @@ std::uint32_t Meeting::listen(std::vector<std::byte>& handle) {
     add(std::as_bytes(std::span(rail.address)));
     ++start.ends;
   }
+  start.check = check_of(start, handle);
   std::memcpy(handle.data(), &start, sizeof start);
   listeners_.emplace(start.listener, std::move(listener));
   return start.listener;
@@ -142,6 +153,9 @@ std::uint64_t Meeting::call(std::span<const std::byte> handle) {
       start.ends == 0)
     base::fail(heddleInvalidArgument,
                "a handle of {} bytes is none that a listener of this version gave", handle.size());
+  if (start.check != check_of(start, handle))
+    base::fail(heddleInvalidArgument, "a handle of {} bytes has been damaged on its way",
+               handle.size());
   const ProcessAddress& ours = core_.address();
   if (start.way != way_of(ours))
     base::fail(heddleInvalidUsage,

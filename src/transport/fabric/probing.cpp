@@ -95,8 +95,10 @@ void Core::learn_end(Peer& peer, int index, const RailEnd& end) {
     link.their_address.clear();
     fail_link(peer, index, "the other end has a new endpoint", base::LogLevel::info);
   }
-  if (link.their_address.empty() && end.address_bytes == ours.address().size()) {
-    link.their_address.assign(end.address.begin(), end.address.begin() + end.address_bytes);
+  const auto told =
+      std::span(end.address).first(std::min<std::size_t>(end.address_bytes, end.address.size()));
+  if (link.their_address.empty() && ours.is_like_ours(told)) {
+    link.their_address.assign(told.begin(), told.end());
     if (ours.is_open()) link.to = ours.insert(link.their_address);
     // Probes that wait would go to the old endpoint.
     withdraw_waiting(link, "the other end has a new endpoint");

@@ -5,6 +5,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -158,6 +159,15 @@ void Rail::reopen() {
     throw;
   }
   replenish();
+}
+
+bool Rail::is_like_ours(std::span<const std::uint8_t> address) const {
+  if (address.size() != address_.size()) return false;
+  const auto format = info_->addr_format;
+  if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6) return true;
+  sa_family_t family;
+  return address.size() >= sizeof family &&
+         std::equal(address.begin(), address.begin() + sizeof family, address_.begin());
 }
 
 fi_addr_t Rail::insert(std::span<const std::uint8_t> address) {

@@ -49,6 +49,9 @@ class Rail {
   // Whether memory of devices can be registered.
   bool takes_device_memory() const { return (info_->caps & FI_HMEM) != 0; }
 
+  // Whether an address is of the kind of ours. What others give is asked about before insert: one
+  // of another family can spoil an address vector for good (net of libfabric 1.17).
+  bool is_like_ours(std::span<const std::uint8_t> address) const;
   fi_addr_t insert(std::span<const std::uint8_t> address);
   // A dmabuf of `owner` stays the caller's, who may close it. Fails with heddleInvalidArgument for
   // memory that this rail cannot take by how it was opened, with heddleSystemError when the

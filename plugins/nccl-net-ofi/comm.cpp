@@ -22,8 +22,9 @@ constexpr base::Seconds kRest{0.5};
 template <typename Base, typename End>
 class FabricComm : public Base, public RequestOwner {
  public:
-  FabricComm(const Adapters& adapters, std::unique_ptr<End> end, fabric::Access access)
-      : adapters_(adapters), end_(std::move(end)), access_(access) {}
+  FabricComm(const Adapters& adapters, std::unique_ptr<End> end, fabric::Access access,
+             int most_requests)
+      : adapters_(adapters), requests_(most_requests), end_(std::move(end)), access_(access) {}
   ~FabricComm() override = default;
 
   Memory* register_memory(void* data, std::size_t bytes, const MemoryKind& kind) override {
@@ -48,7 +49,7 @@ class FabricComm : public Base, public RequestOwner {
       requests_.give(request);
       throw;
     }
-    for (int i = 0; sizes != nullptr && i < request.count; ++i)
+    for (int i = 0; sizes != nullptr && i < request.count(); ++i)
       sizes[i] = static_cast<int>(request.bytes[static_cast<std::size_t>(i)]);
     requests_.give(request);
     return true;
@@ -122,7 +123,7 @@ class FabricSendComm final : public FabricComm<SendComm, fabric::MessageSender> 
     request->sent = *sent;
     request->bytes[0] = bytes;
     request->memories[0] = memory;
-    request->count = 1;
+    request->begin(1);
     return request;
   }
 
@@ -148,10 +149,10 @@ class FabricReceiveComm final : public FabricComm<ReceiveComm, fabric::MessageRe
       posted[i] = {static_cast<std::byte*>(buffer.data), buffer.bytes, buffer.tag,
                    known_of(buffer.memory), &request->bytes[i]};
     }
-    request->count = static_cast<int>(buffers.size());
     try {
       if (const auto ticket = end_->receive(std::span(posted).first(buffers.size()))) {
         request->ticket = *ticket;
+        request->begin(buffers.size());
         return request;
       }
     } catch (const base::Error&) {
@@ -188,14 +189,15 @@ bool test(Request& request, int* sizes) {
 
 std::unique_ptr<SendComm> make_send_comm(const Adapters& adapters,
                                          std::unique_ptr<fabric::MessageSender> sender) {
-  return std::make_unique<FabricSendComm>(adapters, std::move(sender), fabric::Access::send);
+  return std::make_unique<FabricSendComm>(adapters, std::move(sender), fabric::Access::send,
+                                          kMostRequests * adapters.most_grouped);
 }
 
 std::unique_ptr<ReceiveComm> make_receive_comm(const Adapters& adapters,
                                                std::unique_ptr<fabric::MessageReceiver> receiver) {
   const auto access =
       adapters.transport->rma() ? fabric::Access::remote_write : fabric::Access::receive;
-  return std::make_unique<FabricReceiveComm>(adapters, std::move(receiver), access);
+  return std::make_unique<FabricReceiveComm>(adapters, std::move(receiver), access, kMostRequests);
 }
 
 }  // namespace heddle::nccl_net

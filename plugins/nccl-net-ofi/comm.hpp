@@ -15,12 +15,14 @@
 #include <vector>
 
 #include "base/settings.hpp"
+#include "nccl-net-ofi/abi/common.hpp"
 
 namespace heddle::nccl_net {
 
-inline constexpr std::size_t kHandleBytes = 128;  // what NCCL carries to the other process
-inline constexpr int kMostGrouped = 8;            // buffers of one receive
-inline constexpr int kMostRequests = 32;          // under way on one comm
+using nccl_abi::kHandleBytes;
+using nccl_abi::kMostGrouped;
+// Under way on one comm that receives; a sender answers each with as many as it has buffers.
+using nccl_abi::kMostRequests;
 
 // Memory that the adapters know.
 class Memory;

@@ -45,10 +45,7 @@ std::string what_lacks(const Driver& driver, int gpu) {
 }  // namespace
 
 ChosenProvider choose_adapters(const base::Settings& settings) {
-  std::vector<std::string> interfaces;
-  for (const auto& interface : topology::usable_interfaces(settings))
-    interfaces.push_back(interface.name);
-  return transport::fabric::choose_provider(settings, interfaces,
+  return transport::fabric::choose_provider(settings, topology::usable_interface_names(settings),
                                             transport::fabric::DeviceMemory::wanted);
 }
 

@@ -27,8 +27,11 @@ struct DeviceMemorySupport {
   bool must_flush = false;
   std::string why_not;  // why no cuda, a sentence's half; "" where there is
 
-  // The bits of ptrSupport in NCCL's properties: 1 host, 2 CUDA, 4 dmabuf.
-  int pointer_bits() const { return 1 | (cuda ? 2 : 0) | (dmabuf ? 4 : 0); }
+  // kPointer... bits.
+  int pointer_bits() const {
+    return nccl_abi::kPointerHost | (cuda ? nccl_abi::kPointerCuda : 0) |
+           (dmabuf ? nccl_abi::kPointerDmaBuf : 0);
+  }
 };
 
 class DeviceMemory {

@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "nccl-net-ofi/abi/common.hpp"
 #include "nccl-net-ofi/grouping.hpp"
 #include "topology/host.hpp"
@@ -30,10 +29,7 @@ const char* kept(const std::string& text) {
 }
 
 std::uint64_t guid_of(const std::string& host, const std::vector<std::string>& adapters) {
-  std::uint64_t guid = 0;
-  base::parse_number(
-      base::digest(fmt::format("nccl device\n{}\n{}", host, fmt::join(adapters, "\n"))), guid, 16);
-  return guid;
+  return base::short_hash(fmt::format("nccl device\n{}\n{}", host, fmt::join(adapters, "\n")));
 }
 
 int sum(int a, int b) {

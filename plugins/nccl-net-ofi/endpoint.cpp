@@ -73,6 +73,7 @@ std::shared_ptr<Endpoint> open_endpoint(const base::Settings& settings,
   options.window = std::min<std::uint32_t>(
       fabric::kMaxWindow, static_cast<std::uint32_t>(kMostRequests * most_grouped));
   Adapters open;
+  open.most_grouped = most_grouped;
   open.memory = open_device_memory(provider);
   // What is copied into a receive is copied by the processor, which cannot reach GPUs' memory.
   options.copies = !open.memory->support().cuda;

@@ -13,6 +13,7 @@ namespace heddle::nccl_net {
 struct Adapters {
   std::shared_ptr<transport::fabric::MessageTransport> transport;
   std::shared_ptr<const DeviceMemory> memory;
+  int most_grouped = 1;  // buffers of one receive, at both ends
 };
 
 std::unique_ptr<SendComm> make_send_comm(const Adapters& adapters,

@@ -36,9 +36,13 @@ void fill_random(void* to, std::size_t bytes) {
   randombytes_buf(to, bytes);
 }
 
-std::string digest(std::string_view text) {
+std::uint64_t short_hash(std::string_view text) {
   const Hash hash = Hasher().add(text).finish();
-  return to_hex({reinterpret_cast<const char*>(hash.data()), 8});
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8 | hash[i];
+  return number;
 }
+
+std::string digest(std::string_view text) { return fmt::format("{:016x}", short_hash(text)); }
 
 }  // namespace heddle::base

@@ -30,7 +30,9 @@ class Hasher {
 bool same(const Hash& a, const Hash& b);
 // From the system. Fails with heddleSystemError when there is no source of randomness.
 void fill_random(void* to, std::size_t bytes);
-// 16 hexadecimal digits that tell texts apart; no proof of anything.
+// A number that tells texts apart; no proof of anything.
+std::uint64_t short_hash(std::string_view text);
+// The same as 16 hexadecimal digits.
 std::string digest(std::string_view text);
 
 }  // namespace heddle::base

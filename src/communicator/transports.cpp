@@ -15,13 +15,6 @@ namespace {
 
 std::mutex opening;
 
-std::vector<std::string> allowed_interfaces(const base::Settings& settings) {
-  std::vector<std::string> names;
-  for (const auto& interface : topology::usable_interfaces(settings))
-    names.push_back(interface.name);
-  return names;
-}
-
 // What decides which fabric a communicator needs.
 std::string fabric_kind(const base::Settings& settings) {
   return fmt::format("{} {} {} {:d} {} {} {} {} {}", settings.provider, settings.iface,
@@ -45,13 +38,13 @@ std::shared_ptr<transport::Transport> open_fabric(const base::Settings& settings
   auto& place = open[fabric_kind(settings)];
   auto transport = place.lock();
   if (!transport)
-    place = transport =
-        std::make_shared<transport::FabricTransport>(settings, allowed_interfaces(settings));
+    place = transport = std::make_shared<transport::FabricTransport>(
+        settings, topology::usable_interface_names(settings));
   return transport;
 }
 
 void check_provider(const base::Settings& settings) {
-  transport::fabric::choose_provider(settings, allowed_interfaces(settings));
+  transport::fabric::choose_provider(settings, topology::usable_interface_names(settings));
 }
 
 }  // namespace heddle::communicator

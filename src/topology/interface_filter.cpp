@@ -166,6 +166,12 @@ std::vector<Interface> usable_interfaces(const base::Settings& settings) {
   return used;
 }
 
+std::vector<std::string> usable_interface_names(const base::Settings& settings) {
+  std::vector<std::string> names;
+  for (const auto& interface : usable_interfaces(settings)) names.push_back(interface.name);
+  return names;
+}
+
 std::vector<Address> advertised_addresses(const std::vector<Interface>& used) {
   std::vector<Address> addresses;
   for (const auto& interface : used)

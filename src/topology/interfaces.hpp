@@ -50,6 +50,7 @@ std::vector<JudgedInterface> judge_interfaces(const std::vector<Interface>& all,
 
 // The used ones of judge_interfaces for this machine. Empty only when not even loopback is up.
 std::vector<Interface> usable_interfaces(const base::Settings& settings);
+std::vector<std::string> usable_interface_names(const base::Settings& settings);
 
 // Every address of `used`, best for other hosts first, link-local ones last. Pure.
 std::vector<Address> advertised_addresses(const std::vector<Interface>& used);

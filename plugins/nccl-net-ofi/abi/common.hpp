@@ -27,8 +27,6 @@ enum class LogLevel : int { none = 0, version = 1, warn = 2, info = 3, abort = 4
 // Bits of what a line is about, for NCCL_DEBUG_SUBSYS.
 inline constexpr unsigned long kLogInit = 0x1;
 inline constexpr unsigned long kLogNet = 0x10;
-inline constexpr unsigned long kLogEnv = 0x80;
-inline constexpr unsigned long kLogAll = ~0ul;
 
 // As printf. `file` and `line` are of who logs; NCCL adds host, process, GPU and the end of line.
 using Logger = void (*)(LogLevel level, unsigned long flags, const char* file, int line,
@@ -44,10 +42,9 @@ inline constexpr int kMostRequests = 32;          // under way on one comm; 8 be
 inline constexpr int kMostGrouped = 8;  // buffers of one receive, as NCCL's own plugin has
 inline constexpr std::size_t kMostMessageBytes = std::size_t{1} << 40;  // of maxP2pBytes
 
-// What irecv may find in *request (from version 9): its caller does not need the completion.
+// What irecv may find in *request (from version 9), a number and no address: its caller does not
+// need the completion.
 inline constexpr std::uintptr_t kOptionalReceiveCompletion = 0x1;
-// Another such mark; both are numbers, never addresses.
-inline constexpr std::uintptr_t kMultiRequest = 0x2;
 
 // Who drives a connection. Only `host` concerns us.
 enum class NetDeviceType : int { host = 0, unpack = 1, gin_proxy = 2, gin_gdaki = 3 };

@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "transport/fabric/connection.hpp"
+#include "transport/fabric/receive_connection.hpp"
+#include "transport/fabric/send_connection.hpp"
 #include "transport/pipe.hpp"
 
 namespace heddle::transport::fabric {

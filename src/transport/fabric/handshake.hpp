@@ -7,7 +7,8 @@
 #include <map>
 #include <string>
 
-#include "transport/fabric/connection.hpp"
+#include "transport/fabric/receive_connection.hpp"
+#include "transport/fabric/send_connection.hpp"
 #include "transport/secrets.hpp"
 
 namespace heddle::transport::fabric {

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <span>
+#include <utility>
 
 namespace heddle::transport::fabric {
 
@@ -163,14 +163,14 @@ class ReceiveMatcher {
     }
     return std::nullopt;
   }
-  // Hands out the cookies of all that have no place.
+  // Hands out the cookies of all that have no place, and will have none. Their numbers stay, so
+  // that duplicates of them are known.
   template <typename Use>
   void take_cookies(Use use) {
     for (const Ahead& one : in_order_) use(one.cookie);
-    for (const auto& one : early_)
-      if (one) use(one->cookie);
+    for (auto& one : early_)
+      if (one) use(std::exchange(one->cookie, 0));
     in_order_.clear();
-    early_.clear();
   }
 
   // More than the messages that were ahead and may be under way at once.

@@ -12,14 +12,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "transport/fabric/core.hpp"
+#include "transport/fabric/introduction.hpp"
 
 namespace heddle::transport::fabric {
-
-inline constexpr std::size_t kHandleBytes = 120;
 
 class Meeting {
  public:
@@ -44,7 +42,8 @@ class Meeting {
   // when it is no handle, heddleInvalidUsage when its process uses another provider.
   std::uint64_t call(std::span<const std::byte> handle);
   // Nothing: no answer yet, call again. The call is over when it fails (heddleRemoteError: refused,
-  // its process is gone, or no answer in HEDDLE_INIT_TIMEOUT) or answers.
+  // its process is gone, or no answer in HEDDLE_INIT_TIMEOUT) or answers; and when nobody has asked
+  // for HEDDLE_INIT_TIMEOUT, which the next call finds.
   std::optional<Acquaintance> answer(std::uint64_t call);
 
   // Of the core.
@@ -52,36 +51,28 @@ class Meeting {
   void on_introduced(const Header& header, const std::byte* payload);
 
  private:
-  using Nonce = std::array<std::uint8_t, 16>;
   using TimePoint = base::Clock::time_point;
 
-  struct Visit {  // an introduction that has come
-    std::string address;
-    std::string answer;  // ours, or why not
-    bool refused = false;
-    bool taken = false;
-    std::size_t answers = 0;
-  };
   struct Listener {
     PipeSecret secret;
-    std::map<Nonce, Visit> visits;
+    Visits visits;
   };
   struct Call {
-    PipeSecret secret{};
-    std::uint32_t listener = 0;
-    std::uint64_t instance = 0;
-    std::string shown;  // the listener's endpoints, for people
+    Handle handle;
     Nonce nonce{};
     std::vector<Peer*> ways;
     base::Deadline deadline{base::Seconds(0)};
+    TimePoint last_asked = base::Clock::now();
     TimePoint next_try;
-    std::optional<std::string> answer;
-    bool refused = false;
+    std::optional<Introduction> answer;
   };
 
+  base::Seconds patience() const { return base::Seconds(core_.settings().init_timeout); }
+  void open_ways(Call& call);
   void introduce(Call& call);
-  void reply(const Listener& listener, const Nonce& nonce, Visit& visit);
+  void reply(const PipeSecret& secret, const Nonce& nonce, Visit& visit);
   void forget(std::uint64_t number);
+  void drop_forgotten();
 
   Core& core_;
   std::map<std::uint32_t, Listener> listeners_;

@@ -83,7 +83,21 @@ std::unique_ptr<MessageReceiver> MessageTransport::accept(std::uint32_t listener
 
 std::uint64_t MessageTransport::call(std::span<const std::byte> handle) {
   const std::lock_guard lock(core_->mutex);
+  drop_forgotten();
   return meeting_->call(handle);
+}
+
+void MessageTransport::drop_forgotten() {
+  for (auto pending = connecting_.begin(); pending != connecting_.end();) {
+    const auto next = std::next(pending);
+    if (base::seconds_since(pending->last_asked) > core_->settings().init_timeout) {
+      const ProcessAddress& listener = pending->acquaintance.address;
+      base::log_info("NET/OFI connecting to process {} of host {} is given up: nobody asks for it",
+                     listener.pid, listener.host);
+      end(connecting_, pending);
+    }
+    pending = next;
+  }
 }
 
 std::unique_ptr<MessageSender> MessageTransport::connect(std::uint64_t call) {
@@ -95,6 +109,7 @@ std::unique_ptr<MessageSender> MessageTransport::connect(std::uint64_t call) {
     begin(connecting_, call, std::move(*listener));
     pending = std::prev(connecting_.end());
   }
+  pending->last_asked = base::Clock::now();
   const Meeting::Acquaintance& listener = pending->acquaintance;
   try {
     SendConnection* const connection = handshake_->connect(listener.address, request_for(listener));

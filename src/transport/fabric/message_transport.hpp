@@ -42,7 +42,8 @@ class MessageTransport {
 
   // As Meeting::call. Returns the call's number.
   std::uint64_t call(std::span<const std::byte> handle);
-  // Null: not connected yet. The call is over when it fails, as Meeting::answer, or connects.
+  // Null: not connected yet. The call is over when it fails or connects, or nobody asks for it, as
+  // Meeting::answer.
   std::unique_ptr<MessageSender> connect(std::uint64_t call);
 
   std::unique_ptr<MessageMemory> register_memory(std::byte* data, std::size_t bytes, Access access,
@@ -54,12 +55,15 @@ class MessageTransport {
     std::uint64_t number;  // of the listener or of the call
     Meeting::Acquaintance acquaintance;
     base::Deadline deadline;
+    base::Clock::time_point last_asked = base::Clock::now();
   };
   using Pendings = std::list<Pending>;
 
   ConnectionRequest request_for(const Meeting::Acquaintance& acquaintance) const;
   void begin(Pendings& list, std::uint64_t number, Meeting::Acquaintance acquaintance);
   void end(Pendings& list, Pendings::iterator pending);
+  // Of connect: those that nobody has asked for in HEDDLE_INIT_TIMEOUT.
+  void drop_forgotten();
 
   std::shared_ptr<Core> core_;
   MessageOptions options_;

@@ -185,7 +185,8 @@ void MessageReceiver::take(const Arrivals::Arrival& arrival) {
 }
 
 void MessageReceiver::take_arrivals() {
-  while (const Arrivals::Arrival* arrival = connection_.front()) take(*arrival);
+  while (const Arrivals::Arrival* arrival = given_up_ ? nullptr : connection_.front())
+    take(*arrival);
 }
 
 bool MessageReceiver::has_come(std::uint64_t ticket) {
@@ -211,6 +212,7 @@ bool MessageReceiver::has_failed() const {
 
 void MessageReceiver::give_up() {
   const std::lock_guard lock(core_->mutex);
+  given_up_ = true;
   connection_.fail_both(heddleAborted, "the receiver gave up");
   core_->keep_driving();
 }

@@ -12,7 +12,9 @@
 #include <span>
 #include <vector>
 
-#include "transport/fabric/connection.hpp"
+#include "transport/fabric/matching.hpp"
+#include "transport/fabric/receive_connection.hpp"
+#include "transport/fabric/send_connection.hpp"
 
 namespace heddle::transport::fabric {
 
@@ -32,11 +34,6 @@ class MessageMemory {
   bool is_host() const { return owner_.is_host(); }
   // Whose it is otherwise, by the vendor's number.
   int device() const { return owner_.device; }
-  bool holds(const void* data, std::size_t bytes) const {
-    const auto* first = static_cast<const std::byte*>(data);
-    return first >= data_ && bytes <= bytes_ &&
-           static_cast<std::size_t>(first - data_) <= bytes_ - bytes;
-  }
   std::uint64_t remote_address(const std::byte* at) const;
 
  private:
@@ -104,7 +101,9 @@ class MessageReceiver {
   bool has_come(std::uint64_t ticket);
   bool has_failed() const;
 
+  // The end of all verbs: nothing is put into the buffers of receives any more by this process.
   void give_up();
+  // After give_up: whether adapters will not either.
   bool at_rest();
 
  private:
@@ -120,6 +119,7 @@ class MessageReceiver {
   };
   std::vector<Posted> posted_;  // by receive
   std::uint32_t idle_ = 0;      // looks that found nothing
+  bool given_up_ = false;       // the buffers may be gone
 };
 
 }  // namespace heddle::transport::fabric

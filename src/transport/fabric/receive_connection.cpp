@@ -1,7 +1,6 @@
-// The receiving end.
-#include <algorithm>
+#include "transport/fabric/receive_connection.hpp"
 
-#include "transport/fabric/connection.hpp"
+#include <algorithm>
 
 namespace heddle::transport::fabric {
 
@@ -174,7 +173,7 @@ void ReceiveConnection::place_ahead() {
 
 void ReceiveConnection::on_length(const Header& header, const std::byte* payload) {
   std::uint64_t bytes;
-  if (header.bytes != sizeof bytes) return;
+  if (header.bytes != sizeof bytes || header.count >= kMaxStripes) return;
   std::memcpy(&bytes, payload, sizeof bytes);
   arrivals_.stripe(
       {id(), static_cast<std::uint8_t>(header.sequence), header.count, header.count + 1}, bytes);

@@ -1,7 +1,6 @@
-// The sending end.
-#include <algorithm>
+#include "transport/fabric/send_connection.hpp"
 
-#include "transport/fabric/connection.hpp"
+#include <algorithm>
 
 namespace heddle::transport::fabric {
 

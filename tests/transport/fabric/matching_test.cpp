@@ -206,3 +206,15 @@ TEST_CASE("duplicates of messages ahead are known") {
   CHECK(receiver.next()->cookie == 10);
   CHECK(receiver.next()->cookie == 11);
 }
+
+TEST_CASE("duplicates of messages sent ahead stay known when their cookies are taken") {
+  ReceiveMatcher matcher;
+  CHECK(matcher.came_ahead(0, {1, 0, 10}));
+  CHECK(matcher.came_ahead(2, {1, 0, 12}));  // 1 is missing
+  std::vector<std::uint64_t> cookies;
+  matcher.take_cookies([&](std::uint64_t cookie) { cookies.push_back(cookie); });
+  CHECK(cookies == std::vector<std::uint64_t>{10, 12});
+  CHECK_FALSE(matcher.came_ahead(0, {1, 0, 10}));
+  CHECK_FALSE(matcher.came_ahead(2, {1, 0, 12}));
+  CHECK(matcher.came_ahead(1, {1, 0, 0}));
+}

@@ -368,3 +368,67 @@ TEST_CASE("a handle whose listener is gone leads to an error that names the addr
   INFO(why);
   CHECK(why.find("the listener at ") != std::string::npos);
 }
+
+TEST_CASE("a call that nobody asks about is dropped when others are made") {
+  auto with = settings("tcp");
+  with.init_timeout = 0.3;
+  const auto left = open(with), right = open(with);
+  const auto never_asked = left->call(right->listen().handle);
+  const auto asked_once = left->call(right->listen().handle);
+  CHECK(left->connect(asked_once) == nullptr);
+  const auto answered = right->listen();
+  const auto not_accepted = left->call(answered.handle);
+  for (int i = 0; i < 100; ++i) {
+    CHECK(left->connect(not_accepted) == nullptr);
+    // One look: it answers the introduction, and has no hello yet.
+    if (i == 0) CHECK(right->accept(answered.number) == nullptr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  static_cast<void>(left->call(right->listen().handle));
+  for (const auto call : {never_asked, asked_once, not_accepted}) {
+    std::string why;
+    try {
+      static_cast<void>(left->connect(call));
+    } catch (const base::Error& error) {
+      why = error.what();
+    }
+    CHECK(why.find("is over, or never was") != std::string::npos);
+  }
+}
+
+TEST_CASE("what has come when a receiver gives up stays out of its buffers") {
+  Pair pair(settings("tcp"));
+  std::vector<std::byte> out(64, std::byte{1}), in(2 * 64);
+  const auto from = pair.from(out);
+  auto into = pair.into(in);
+  std::array<std::size_t, 2> lengths{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const MessageReceiver::Buffer buffer{in.data() + 64 * i, 64, 1, into.get(), &lengths[i]};
+    REQUIRE(pair.receiver->receive(std::span(&buffer, 1)));
+  }
+  std::optional<MessageSender::Sent> sent;
+  test::eventually(
+      "a message that has left",
+      [&] {
+        if (!sent) sent = pair.sender->send(out.data(), 64, 1, from.get());
+        return sent && pair.sender->has_left(*sent);
+      },
+      [] {});
+  pair.receiver->give_up();
+  test::eventually(
+      "rest",
+      [&] {
+        try {
+          pair.sender->has_left({true, 1000});
+        } catch (const base::Error&) {  // it hears of the end
+        }
+        return pair.receiver->at_rest();
+      },
+      [] {});
+  into.reset();
+  std::fill(in.begin(), in.end(), std::byte{7});  // somebody else's now
+  for (std::uint64_t ticket = 0; ticket < 2; ++ticket)
+    CHECK_THROWS_AS(pair.receiver->has_come(ticket), base::Error);
+  for (const std::byte b : in) REQUIRE(b == std::byte{7});
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every header compiles alone. Plain: the public ones, those named .h by a C99 compiler as well.
---all: the headers of src/ too, which ./dev lint does; it takes a minute."""
+--all: those of src/ and plugins/ too, which ./dev lint does; it takes a minute."""
 
 import argparse
 import concurrent.futures
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-KNOWN = ["-I", str(ROOT / "include"), "-I", str(ROOT / "src")]
+KNOWN = [flag for folder in ("include", "src", "plugins") for flag in ("-I", str(ROOT / folder))]
 PUBLIC_LINES = 250
 
 
@@ -40,7 +40,7 @@ def commands(public_only, cc, cxx):
                            "-include", str(header), "-x", "c", "/dev/null"]
     if public_only:
         return
-    for header in sorted((ROOT / "src").rglob("*.hpp")):
+    for header in sorted([*(ROOT / "src").rglob("*.hpp"), *(ROOT / "plugins").rglob("*.hpp")]):
         if header.name.endswith("-inl.hpp"):  # a part of one file, by its name
             continue
         yield header, [cxx, "-std=c++20", "-fsyntax-only", "-Wall", *KNOWN, *libraries,

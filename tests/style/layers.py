@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who may know whom in src/ (docs/design.md), read from the #include lines; and which names may
-stand where: a provider's in one file, a GPU vendor's in that vendor's folders."""
+"""Who may know whom in src/ and plugins/ (docs/design.md), read from the #include lines; and which
+names may stand where: a provider's in one file, a GPU vendor's in that vendor's folders."""
 
 import pathlib
 import re
@@ -8,6 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
+PLUGINS = ROOT / "plugins"
 
 ROOM = re.compile(r"heddle_room\((\w+)\b[^)]*\bKNOWS\b([^)]*)\)")
 PIPE = re.compile(r"target_link_libraries\(heddle_(pipe) INTERFACE([^)]*)\)")
@@ -29,6 +30,13 @@ def rooms():
 
 
 MAY_KNOW = rooms()
+
+# A plugin shows something of ours to one other program: what it may know, below communicators.
+PLUGINS_KNOW = {
+    "nccl-net-ofi": {"nccl-net-ofi", "base", "topology", "transport", "transport/fabric",
+                     "device/cuda"},
+    "nccl-tuner": {"nccl-tuner", "base", "topology", "collectives", "tuner"},
+}
 
 # Outside libraries and system interfaces -> the only place below src/ that may include them.
 OUTSIDE = {
@@ -92,7 +100,33 @@ def name_faults(place, line):
         yield f"names a vendor, which belongs to device/<vendor>/ and executor/<vendor>/"
 
 
+def plugin_faults(place, line):
+    """Of a path below plugins/."""
+    match = INCLUDE.match(line)
+    if not match:
+        return
+    quoted, angled, macro = match.groups()
+    if macro or angled:
+        if macro or any(re.match(pattern, angled) for pattern in OUTSIDE):
+            yield f"includes {macro or angled}, which belongs to src/"
+        return
+    plugin = place.split("/")[0]
+    known = plugin if quoted.startswith(plugin + "/") else room_of(quoted)
+    if known not in PLUGINS_KNOW[plugin] and quoted != "heddle/version.h":
+        yield f'includes "{quoted}": {plugin}/ may know only {sorted(PLUGINS_KNOW[plugin])}'
+    elif not any((folder / quoted).exists() for folder in (SRC, PLUGINS, ROOT / "include")):
+        yield f'includes "{quoted}", which is not there'
+
+
 def faults():
+    for path in sorted(PLUGINS.rglob("*.[ch]*")):
+        place = path.relative_to(PLUGINS).as_posix()
+        if place.split("/")[0] not in PLUGINS_KNOW:
+            yield f"plugins/{place}: not a plugin that this test knows"
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for fault in plugin_faults(place, line):
+                yield f"plugins/{place}:{number}: {fault}"
     for path in sorted(SRC.rglob("*.[ch]*")):
         place = path.relative_to(SRC).as_posix()
         folder = place.split("/")[0]
@@ -122,9 +156,24 @@ MUST_FAIL = [
 ]
 
 
+PLUGINS_MUST_FAIL = [
+    ("nccl-net-ofi/comm.cpp", '#include "communicator/communicator.hpp"'),
+    ("nccl-net-ofi/comm.cpp", '#include "collectives/schedule.hpp"'),
+    ("nccl-net-ofi/comm.cpp", '#include "nccl-tuner/abi.hpp"'),
+    ("nccl-net-ofi/comm.cpp", '#include "transport/shared_memory/transport.hpp"'),
+    ("nccl-net-ofi/comm.cpp", "#include <rdma/fabric.h>"),
+    ("nccl-net-ofi/comm.cpp", "#include <nccl.h>"),
+    ("nccl-net-ofi/comm.cpp", "#include <cuda.h>"),
+    ("nccl-tuner/prices.cpp", '#include "transport/pipe.hpp"'),
+    ("nccl-tuner/prices.cpp", '#include "executor/execution.hpp"'),
+]
+
+
 def main():
     blind = [f"{place}: {line}" for place, line in MUST_FAIL
              if not [*include_faults(place, line), *name_faults(place, line)]]
+    blind += [f"{place}: {line}" for place, line in PLUGINS_MUST_FAIL
+              if not list(plugin_faults(place, line))]
     for line in blind:
         print(f"this test no longer sees the fault in {line}")
     found = list(faults())

@@ -1,5 +1,9 @@
 #include "nccl-net-ofi/ofi_variables.hpp"
 
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
 #include <set>
 
 #include "base/settings.hpp"
@@ -73,6 +77,33 @@ TEST_CASE("every meaning is a setting that is taken, and names are there once") 
     base::load_settings(nullptr, overrides(entry), warnings);
     CHECK(warnings.empty());
   }
+}
+
+// One item of a list for each way to treat variables.
+TEST_CASE("docs/nccl.md says of each variable what the table says") {
+  std::ifstream file(HEDDLE_NCCL_PAGE);
+  std::string page{std::istreambuf_iterator<char>(file), {}};
+  page = std::regex_replace(page, std::regex("\n  +"), " ");  // items in one line each
+  std::map<std::string, std::string> items;
+  for (std::size_t at = 0; at < page.size();) {
+    const std::size_t end = std::min(page.find('\n', at), page.size());
+    const std::string line = page.substr(at, end - at);
+    at = end + 1;
+    if (!line.starts_with("- `OFI_NCCL_")) continue;
+    const std::regex name("`OFI_NCCL_(\\w+)`");
+    for (std::sregex_iterator found(line.begin(), line.end(), name), none; found != none; ++found)
+      items[(*found)[1]] = line;
+  }
+  for (const OfiVariable& variable : ofi_variables()) {
+    INFO("OFI_NCCL_" << variable.name);
+    const auto item = items.find(std::string(variable.name));
+    REQUIRE(item != items.end());
+    const std::string_view says =
+        variable.meaning != nullptr ? "HEDDLE_" : variable.ignored_because;
+    CHECK(item->second.find(says) != std::string::npos);
+    items.erase(item);
+  }
+  for (const auto& [name, line] : items) FAIL_CHECK("there is no variable OFI_NCCL_" << name);
 }
 
 }  // namespace heddle::nccl_net

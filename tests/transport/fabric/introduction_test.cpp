@@ -35,10 +35,16 @@ TEST_CASE("a handle comes back as it was, with the ends for which there was room
   CHECK(same.ends[2].address == std::vector<std::uint8_t>(16, 2));
 }
 
-TEST_CASE("bytes that are no handle are refused, and a cut one is read as far as it goes") {
+TEST_CASE("bytes that are no handle are refused, and so are those that were damaged") {
   Handle handle{1, 1, 1, {}, {{1, {1, 2, 3}}, {2, {4, 5, 6}}}};
   auto bytes = encode(handle);
-  CHECK(decode_handle(std::span(bytes).first(bytes.size() - 1)).ends.size() == 1);
+  CHECK_NOTHROW(decode_handle(bytes));
+  CHECK_THROWS_AS(decode_handle(std::span(bytes).first(bytes.size() - 1)), base::Error);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    auto damaged = bytes;
+    damaged[i] ^= std::byte{4};
+    CHECK_THROWS_AS(decode_handle(damaged), base::Error);
+  }
   CHECK_THROWS_AS(decode_handle(std::span(bytes).first(39)), base::Error);
   auto version = bytes;
   version[2] = std::byte{200};

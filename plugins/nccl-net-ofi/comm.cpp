@@ -16,7 +16,7 @@ namespace {
 namespace fabric = transport::fabric;
 
 // So long may adapters take to let go of memory that is taken from under them.
-constexpr base::Seconds kRest{0.5};
+constexpr base::Seconds kRest{2};
 
 // What both directions do alike. End is MessageSender or MessageReceiver.
 template <typename Base, typename End>

@@ -31,6 +31,8 @@ const std::map<std::string_view, std::vector<std::string>> kOdd = {
     {"HEDDLE_RAILS", {"all", "1", "999", ",", "all,all"}},
     {"HEDDLE_IFACE", {"^", ",", "^nosuch0"}},
     {"HEDDLE_ROOT", {"host:0", "host:1", "host:65536", "fd00::1"}},
+    {"HEDDLE_NCCL_DEVICES", {"auto", "each", "all", "ALL", "every"}},
+    {"HEDDLE_NCCL_MAX_RECVS", {"1", "8", "9"}},
     {"HEDDLE_RAIL_TIMEOUT", {"0.01", "2", "1e6", "1e7"}},
     // Less than seconds would be a test of how busy the machine is.
     {"HEDDLE_TIMEOUT", {"20", "1e6", "1000000.0", "1e7"}},

@@ -1,6 +1,7 @@
 #include "transport/fabric/core.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <thread>
 
 #include "transport/fabric/connection.hpp"
@@ -154,7 +155,9 @@ bool Core::on_message(Request& bounce, std::size_t bytes) {
   if (bytes >= sizeof header) std::memcpy(&header, bounce.data, sizeof header);
   if (bytes < sizeof header || header.magic != kMagic || header.version != kProtocolVersion ||
       header.bytes != bytes - sizeof header) {
-    base::log_warn("NET/OFI drops a message of {} bytes that is none of ours", bytes);
+    if (std::has_single_bit(++not_ours_))  // no stranger fills the log
+      base::log_warn("NET/OFI drops a message of {} bytes that is none of ours, {} so far", bytes,
+                     not_ours_);
     return false;
   }
   std::byte* payload = bounce.data + sizeof header;

@@ -200,6 +200,7 @@ class Core {
   std::vector<Connection*> closing_;
   std::uint32_t polls_ = 0;
   std::uint64_t posts_ = 0;
+  std::uint64_t not_ours_ = 0;  // messages that came
 
   // How a rail of ours fares, by rail.
   struct RailRecord {

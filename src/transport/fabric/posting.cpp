@@ -215,7 +215,14 @@ void Core::send_control(Connection& from, Header header, std::span<const std::by
 }
 
 void Core::ping(Connection& from) {
-  if (!from.peer().has_waiting() && from.peer().dead.empty()) from.send_ping();
+  Peer& peer = from.peer();
+  if (peer.has_waiting() || !peer.dead.empty()) return;
+  if (!peer.failover) return from.send_ping();
+  // Over every idle link: one after the other would take as many times as long to find the process
+  // gone.
+  for (int i = 0; i < peer.link_count(); ++i)
+    if (const Link& link = peer.link(i); link.up && link.under_way.empty())
+      send_probe(peer, i, Kind::probe, link.probe);
 }
 
 std::span<const RailLoad> Core::loads(const Peer& peer) {

@@ -163,8 +163,9 @@ class Stream:
         """Whether there was a request for the next message. Raises NetError."""
         if len(self.under_way) == len(self.slots):
             return False
-        at, size = self.number % len(self.slots), self._size()
-        if self.sends:
+        at, fresh = self.number % len(self.slots), self._next is None
+        size = self._size()
+        if self.sends and fresh:  # once a message, however often it is tried
             self.slots[at].write(content(self.number, size))
             request = self.net.send(self.comm, self.slots[at], size, self.known[at])
         else:

@@ -165,8 +165,9 @@ class Stream:
             return False
         at, fresh = self.number % len(self.slots), self._next is None
         size = self._size()
-        if self.sends and fresh:  # once a message, however often it is tried
-            self.slots[at].write(content(self.number, size))
+        if self.sends:
+            if fresh:  # once a message, however often it is tried
+                self.slots[at].write(content(self.number, size))
             request = self.net.send(self.comm, self.slots[at], size, self.known[at])
         else:
             request = self.net.receive(self.comm, self.slots[at], self.most, self.known[at])

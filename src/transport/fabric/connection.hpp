@@ -40,6 +40,8 @@ class Connection {
   virtual void completed(const Request& request, std::size_t bytes) = 0;
   // It failed or was cancelled; the same otherwise.
   virtual void ended(const Request&) {}
+  // Whether a write that may have landed may be written again.
+  virtual bool may_repeat() const { return true; }
   // What to write with over that link.
   virtual std::uint64_t key_for(const Request&, int) const { return 0; }
   // A message to this connection. True when it keeps the bounce buffer.

@@ -34,6 +34,10 @@ void Core::failed(Request& request, const std::string& why) {
   // later.
   const bool unwanted = owner != nullptr && owner->failed() && !lost_write;
   if (request.verb == Verb::probe || !peer.dead.empty() || unwanted) return recycle(request);
+  if (lost_write && !owner->may_repeat()) {
+    recycle(request);
+    return owner->fail(heddleRemoteError, "an adapter failed with a message under way: " + why);
+  }
   if (++request.attempts > kMostAttempts) {
     recycle(request);
     if (owner != nullptr) owner->fail(heddleRemoteError, why);

@@ -37,7 +37,9 @@ std::uint64_t MessageMemory::remote_address(const std::byte* at) const {
 }
 
 MessageSender::MessageSender(std::shared_ptr<Core> core, SendConnection& connection)
-    : core_(std::move(core)), connection_(connection) {}
+    : core_(std::move(core)), connection_(connection) {
+  connection_.write_once();
+}
 
 MessageSender::~MessageSender() {
   const std::lock_guard lock(core_->mutex);

@@ -42,6 +42,11 @@ class SendConnection final : public Connection {
   const Shape& shape() const { return shape_; }
 
   // Messages that choose their receive (messages.hpp).
+  //
+  // Said first. A receiver's buffer is its program's as soon as the message is whole: a write that
+  // may have landed must not be written again.
+  void write_once() { writes_once_ = true; }
+  bool may_repeat() const override { return !writes_once_; }
   const Grants& grants() const { return grants_; }
   // The receive has its message.
   void use(std::uint64_t receive) { grants_.use(receive); }
@@ -99,6 +104,7 @@ class SendConnection final : public Connection {
   Shape shape_;
   Grants grants_;
   std::vector<Part> parts_;
+  bool writes_once_ = false;
   std::uint64_t messages_ = 0;  // sent, copies apart
   std::uint64_t copies_ = 0;    // of small messages
   std::uint64_t copies_left_ = 0;

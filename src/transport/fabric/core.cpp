@@ -32,15 +32,14 @@ bool means_peer_is_gone(int code) {
   }
 }
 
-// What is no payload.
+}  // namespace
+
 bool is_control(const Request& request) {
   if (request.buffer == nullptr) return false;
   Header header;
   std::memcpy(&header, request.buffer->data, sizeof header);
   return header.kind != Kind::eager && header.kind != Kind::ahead;
 }
-
-}  // namespace
 
 Core::~Core() {
   keeper_.stop();

@@ -24,6 +24,10 @@ class Meeting;
 
 inline constexpr std::uint32_t kStreakForInject = 8 * kMaxWindow;
 
+// Whether it carries no message but what the ends tell each other of messages: that is wanted of a
+// connection that has failed, too.
+bool is_control(const Request& request);
+
 class Core {
  public:
   Core(const base::Settings& settings, const ChosenProvider& provider);

@@ -32,12 +32,11 @@ void Core::failed(Request& request, const std::string& why) {
   const bool lost_write = request.verb == Verb::write && request.gave_up;
   // Nobody wants the message of a failed connection, but its goodbye promises that nothing arrives
   // later.
-  const bool unwanted = owner != nullptr && owner->failed() && !lost_write;
+  const bool unwanted = owner != nullptr && owner->failed() && !lost_write && !is_control(request);
   if (request.verb == Verb::probe || !peer.dead.empty() || unwanted) return recycle(request);
-  if (lost_write && !owner->may_repeat()) {
-    recycle(request);
-    return owner->fail(heddleRemoteError, "an adapter failed with a message under way: " + why);
-  }
+  // From here on it is nobody's message, and waits like any until it cannot land any more.
+  if (lost_write && !owner->may_repeat())
+    owner->fail_both(heddleRemoteError, "an adapter failed with a message under way: " + why);
   if (++request.attempts > kMostAttempts) {
     recycle(request);
     if (owner != nullptr) owner->fail(heddleRemoteError, why);
@@ -69,7 +68,8 @@ void Core::release_held(Peer& peer) {
   while (!queue.empty()) {
     Request& request = *queue.pop();
     const bool may_still_land = request.gave_up && may_land(request, peer.link(request.link));
-    const bool unwanted = request.owner != nullptr && request.owner->failed() && !may_still_land;
+    const bool unwanted = request.owner != nullptr && request.owner->failed() && !may_still_land &&
+                          !is_control(request);
     if (!peer.dead.empty() || unwanted) {
       recycle(request);
       continue;

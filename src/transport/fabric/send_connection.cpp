@@ -194,9 +194,7 @@ bool SendConnection::at_rest() {
 
 void SendConnection::completed(const Request& request, std::size_t) {
   if (request.buffer != nullptr) {
-    Header header;
-    std::memcpy(&header, request.buffer->data, sizeof header);
-    if (header.kind == Kind::eager || header.kind == Kind::ahead) ++copies_left_;
+    if (!is_control(request)) ++copies_left_;
     return;
   }
   Part& done = part(request.sequence);

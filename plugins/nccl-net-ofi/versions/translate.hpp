@@ -160,4 +160,29 @@ inline Result receive_profiled(void* comm, int count, void** data, std::size_t* 
   return plugin::receive(comm, count, data, bytes, tags, memories, request);
 }
 
+// From version 11: a communicator has a context. Devices and comms are the process's; a context
+// only counts. The traffic class and the profiler are not used.
+inline Result init_context(void** context, std::uint64_t, nccl_abi::CommConfig*,
+                           nccl_abi::Logger logger, nccl_abi::ProfilerCallback) noexcept {
+  return plugin::init_context(context, logger);
+}
+
+inline Result listen_in(void*, int device, void* handle, void** comm) noexcept {
+  return plugin::listen(device, handle, comm);
+}
+
+inline Result connect_in(void*, int device, void* handle, void** comm,
+                         nccl_abi::DevHandle**) noexcept {
+  return plugin::connect(device, handle, comm);
+}
+
+// The members that version 11 knows.
+template <typename Properties>
+void fill_as_v11(const Device& device, Properties& out) {
+  fill_common(device, out);
+  fill_device_type(out);
+  fill_limits(device, out);
+  out.maxMultiRequestSize = 1;
+}
+
 }  // namespace heddle::nccl_net::versions

@@ -7,40 +7,23 @@ namespace heddle::nccl_net::versions {
 namespace v12 {
 namespace {
 
-Result init(void** context, std::uint64_t, nccl_abi::CommConfig*, nccl_abi::Logger logger,
-            nccl_abi::ProfilerCallback) {
-  return plugin::init_context(context, logger);
-}
-
 Result properties(int device, nccl_abi::PropertiesV12* out) {
   return get_properties(device, out, [](const Device& from, auto& to) {
-    fill_common(from, to);
-    fill_device_type(to);
-    fill_limits(from, to);
-    to.maxMultiRequestSize = 1;
+    fill_as_v11(from, to);
     to.railId = nccl_abi::kUndefined;
     to.planeId = nccl_abi::kUndefined;
   });
-}
-
-// Devices and comms are the process's; a context only counts.
-Result listen(void*, int device, void* handle, void** comm) {
-  return plugin::listen(device, handle, comm);
-}
-
-Result connect(void*, int device, void* handle, void** comm, nccl_abi::DevHandle**) {
-  return plugin::connect(device, handle, comm);
 }
 
 }  // namespace
 
 HEDDLE_NCCL_EXPORTED(nccl_abi::NetV12 ncclNetPlugin_v12) = {
     .name = kName,
-    .init = init,
+    .init = versions::init_context,
     .devices = plugin::devices,
     .getProperties = properties,
-    .listen = listen,
-    .connect = connect,
+    .listen = listen_in,
+    .connect = connect_in,
     .accept = versions::accept,
     .regMr = plugin::register_memory,
     .regMrDmaBuf = plugin::register_dmabuf,

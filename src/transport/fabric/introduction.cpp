@@ -9,7 +9,6 @@ namespace heddle::transport::fabric {
 namespace {
 
 constexpr std::uint8_t kHandleVersion = 2;
-constexpr std::size_t kSecretBytes = 16;  // of a handle
 
 struct HandleStart {
   std::uint16_t magic = kMagic;
@@ -18,7 +17,7 @@ struct HandleStart {
   std::uint32_t listener = 0;
   std::uint64_t instance = 0;
   std::uint32_t path = 0;
-  std::array<std::uint8_t, kSecretBytes> secret{};
+  std::array<std::uint8_t, kHandleSecretBytes> secret{};
   // Hash of the whole handle, 0 in this place: what is damaged is not followed. libfabric is no
   // help: an address vector that is given a wrong address may never find a right one again.
   std::uint32_t check = 0;
@@ -95,7 +94,7 @@ std::vector<std::byte> encode(const Handle& handle) {
   start.listener = handle.listener;
   start.instance = handle.instance;
   start.path = handle.path;
-  std::copy_n(handle.secret.begin(), kSecretBytes, start.secret.begin());
+  std::copy_n(handle.secret.begin(), kHandleSecretBytes, start.secret.begin());
   std::vector<std::byte> bytes(sizeof start);
   for (const Handle::End& end : handle.ends) {
     const EndStart head{end.network, static_cast<std::uint32_t>(end.address.size())};

@@ -23,6 +23,7 @@
 namespace heddle::transport::fabric {
 
 inline constexpr std::size_t kHandleBytes = 120;
+inline constexpr std::size_t kHandleSecretBytes = 16;
 
 using Nonce = std::array<std::uint8_t, 16>;
 
@@ -31,7 +32,7 @@ struct Handle {
   std::uint32_t listener = 0;
   std::uint64_t instance = 0;  // its process
   std::uint32_t path = 0;      // path_of its address
-  PipeSecret secret{};         // 16 bytes that nobody guesses, then zeros
+  PipeSecret secret{};         // kHandleSecretBytes that nobody guesses, then zeros
   struct End {
     std::uint32_t network = 0;  // network_of its rail; 0: none is known
     std::vector<std::uint8_t> address;

@@ -8,16 +8,11 @@ namespace heddle::transport::fabric {
 
 namespace {
 
-constexpr std::size_t kSecretBytes = 16;  // of a handle
 constexpr base::Seconds kTryAgain{0.5};
 constexpr std::size_t kAnswersAtOnce = 4;
 
 base::Clock::duration ticks(base::Seconds seconds) {
   return std::chrono::duration_cast<base::Clock::duration>(seconds);
-}
-
-Header header_of(Kind kind) {
-  return {.kind = kind, .connection = 0, .token = 0, .sequence = 0, .bytes = 0, .count = 0};
 }
 
 std::string shown(const Handle& handle) {
@@ -50,7 +45,7 @@ std::uint32_t Meeting::listen(std::vector<std::byte>& handle) {
     base::fail(heddleSystemError, "the address of {} rails has {} bytes, {} fit a message",
                ours.rails.size(), text.size(), kMostIntroduction);
   Handle made{next_listener_++, ours.instance, path_of(ours), {}, {}};
-  base::fill_random(made.secret.data(), kSecretBytes);
+  base::fill_random(made.secret.data(), kHandleSecretBytes);
   for (const auto& rail : ours.rails) made.ends.push_back({network_of(rail.network), rail.address});
   handle = encode(made);
   listeners_.emplace(made.listener, Listener{made.secret, {}});

@@ -14,6 +14,17 @@ std::size_t longest_copy(const Shape& shape) {
   return shape.eager_bytes > sizeof(Ahead) ? shape.eager_bytes - sizeof(Ahead) : 0;
 }
 
+// Tells the other end too.
+[[noreturn]] void refuse_length(Connection& connection, std::size_t bytes, std::uint64_t receive,
+                                std::size_t room) {
+  const std::string what =
+      fmt::format("a message of {} bytes is longer than its receive {}, which has room for {}",
+                  bytes, receive, room);
+  connection.fail_both(heddleInvalidUsage, what);
+  connection.check();
+  base::fail(heddleInternalError, "{}: {}", connection.label(), what);  // check throws
+}
+
 }  // namespace
 
 MessageMemory::MessageMemory(std::shared_ptr<Core> core, std::byte* data, std::size_t bytes,
@@ -46,18 +57,9 @@ MessageSender::~MessageSender() {
   core_->retire(connection_, {});
 }
 
-void MessageSender::too_long(std::size_t bytes, std::uint64_t receive, std::size_t room) {
-  connection_.fail_both(heddleInvalidUsage,
-                        fmt::format("a message of {} bytes is longer than its receive {}, which "
-                                    "has room for {}",
-                                    bytes, receive, room));
-  connection_.check();
-  std::abort();  // check throws
-}
-
 void MessageSender::on_placed(std::uint64_t receive, const SendMatcher::Ahead& ahead) {
   if (const std::size_t room = connection_.grants().at(receive)->bytes; ahead.bytes > room)
-    too_long(ahead.bytes, receive, room);
+    refuse_length(connection_, ahead.bytes, receive, room);
   connection_.use(receive);
 }
 
@@ -87,7 +89,7 @@ std::optional<MessageSender::Sent> MessageSender::send(const std::byte* data, st
                                     bytes <= longest_copy(connection_.shape()));
   if (answer == SendMatcher::Answer::into) {
     if (const std::size_t room = connection_.grants().at(receive)->bytes; bytes > room)
-      too_long(bytes, receive, room);
+      refuse_length(connection_, bytes, receive, room);
     if (!connection_.is_free(receive)) return std::nullopt;
     connection_.went_on();
     Sent sent{small && core_->rma(), receive};
@@ -174,13 +176,7 @@ void MessageReceiver::take(const Arrivals::Arrival& arrival) {
   const Posted& posted = posted_[receive % posted_.size()];
   const bool told = arrival.data != nullptr || arrival.bytes != 0 || !core_->rma();
   const std::size_t bytes = told ? arrival.bytes : posted.bytes;
-  if (bytes > posted.bytes) {
-    connection_.fail_both(heddleInvalidUsage,
-                          fmt::format("a message of {} bytes is longer than its receive {}, which "
-                                      "has room for {}",
-                                      bytes, receive, posted.bytes));
-    connection_.check();
-  }
+  if (bytes > posted.bytes) refuse_length(connection_, bytes, receive, posted.bytes);
   if (arrival.data != nullptr && bytes != 0) std::memcpy(posted.data, arrival.data, bytes);
   *posted.received = bytes;
   connection_.pop();

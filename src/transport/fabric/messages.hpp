@@ -72,7 +72,6 @@ class MessageSender {
  private:
   void learn_credits();
   void on_placed(std::uint64_t receive, const SendMatcher::Ahead& ahead);
-  [[noreturn]] void too_long(std::size_t bytes, std::uint64_t receive, std::size_t room);
 
   std::shared_ptr<Core> core_;
   SendConnection& connection_;

@@ -49,9 +49,7 @@ void Core::send_rail_state(Peer& peer, int index, std::uint32_t refuses) {
   state.asks_for = link.asked_for;
   state.refuses = refuses;
   state.end = end_of(rail(link.rail));
-  const Header header{
-      .kind = Kind::rail_state, .connection = 0, .token = 0, .sequence = 0, .bytes = 0, .count = 0};
-  send_control(peer, header, std::as_bytes(std::span(&state, 1)));
+  send_control(peer, header_of(Kind::rail_state), std::as_bytes(std::span(&state, 1)));
 }
 
 void Core::on_rail_state(const Header& header, const std::byte* payload) {
@@ -113,12 +111,8 @@ void Core::send_probe(Peer& peer, int index, Kind kind, std::uint32_t number) {
     return;
   const Probe probe{address_.instance, peer.address.instance, static_cast<std::uint32_t>(index),
                     number, end_of(rail(link.rail))};
-  Header header{.kind = kind,
-                .connection = 0,
-                .token = 0,
-                .sequence = 0,
-                .bytes = static_cast<std::uint32_t>(probe_bytes_),
-                .count = 0};
+  Header header = header_of(kind);
+  header.bytes = static_cast<std::uint32_t>(probe_bytes_);
   ++link.probes;
   Request& sent = request(peer, Verb::probe, index);
   submit(control_message(sent, probe_buffers_.take(rails_), header,

@@ -86,6 +86,10 @@ struct Header {
   std::uint32_t count;
 };
 static_assert(sizeof(Header) == 24);
+// Of a message between processes and not between ends of a connection.
+constexpr Header header_of(Kind kind) {
+  return {.kind = kind, .connection = 0, .token = 0, .sequence = 0, .bytes = 0, .count = 0};
+}
 static_assert(sizeof(Header) + kControlBytes == 4096);
 
 // Messages of one connection that wait for a receive in the receiver's bounce buffers.

@@ -94,7 +94,9 @@ def main():
         assert all(cell["tuned_over_best"] >= 1 for cell in cells), cells
         # On a busy machine the time may be over before the second is measured; then it says so.
         if "there was no time for" not in text:
-            assert all(cell["candidates"] > 1 for cell in cells), cells
+            # Where the model says that all others are far behind, one is enough.
+            assert all(cell["candidates"] >= 1 for cell in cells), cells
+            assert any(cell["candidates"] > 1 for cell in cells), cells
 
         # Nothing is left in the way, also of a run that is killed while it writes.
         assert sorted(os.listdir(folder)) == ["machine.json", "results.json"], os.listdir(folder)

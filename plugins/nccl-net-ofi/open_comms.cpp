@@ -81,9 +81,10 @@ void* register_with(void* comm, void* data, std::size_t bytes, const MemoryKind&
   if (bytes == 0) base::fail(heddleInternalError, "memory of 0 bytes at {} to register", data);
   auto known = std::make_unique<Registration>(
       Registration{comm, static_cast<const std::byte*>(data), bytes, nullptr});
+  // Takes long for long memory: others may send meanwhile.
+  known->memory = open.comm().register_memory(data, bytes, kind);
   const std::lock_guard lock(open.mutex);
   open.registrations.reserve(open.registrations.size() + 1);
-  known->memory = open.comm().register_memory(data, bytes, kind);
   void* const handle = table().add(HandleKind::memory, known.get());
   open.registrations.push_back(handle);
   static_cast<void>(known.release());
@@ -94,9 +95,12 @@ void deregister_from(void* comm, void* memory) {
   OpenComm& open = comm_of(comm);
   if (registration_of(memory).owner != comm)
     base::fail(heddleInternalError, "{} is registered with another comm than {}", memory, comm);
-  const std::lock_guard lock(open.mutex);
-  const auto known = take_registration(memory);
-  std::erase(open.registrations, memory);
+  std::unique_ptr<Registration> known;
+  {
+    const std::lock_guard lock(open.mutex);
+    known = take_registration(memory);
+    std::erase(open.registrations, memory);
+  }
   open.comm().deregister(known->memory);
 }
 

@@ -38,6 +38,8 @@ struct OpenComm {
   std::unique_ptr<SendComm> sender;
   std::unique_ptr<ReceiveComm> receiver;
   int most_grouped = 1;
+  // Held from looking up a registration until what uses it is under way, so that none is taken back
+  // in between.
   std::mutex mutex;
   std::vector<void*> registrations;  // handles; under the mutex
 };
@@ -58,7 +60,7 @@ void* register_with(void* comm, void* data, std::size_t bytes, const MemoryKind&
 // Fails also when it is registered with another comm.
 void deregister_from(void* comm, void* memory);
 // The registration that holds the bytes. Nothing needs to be registered to send or receive nothing:
-// null. Fails when they are not in it, or it is another comm's.
+// null. Fails when they are not in it, or it is another comm's. Under the comm's mutex.
 Memory* memory_for(const void* comm, const void* memory, const void* data, std::size_t bytes);
 
 // Fails with heddleInternalError for null.

@@ -74,6 +74,7 @@ Result send(void* send_comm, const void* data, std::size_t bytes, int tag, void*
     require(request, "where the request goes");
     *request = nullptr;
     OpenComm& open = comm_of(send_comm, HandleKind::send_comm);
+    const std::lock_guard lock(open.mutex);
     *request = open.sender->send(data, bytes, tag, memory_for(send_comm, memory, data, bytes));
   });
 }
@@ -84,6 +85,7 @@ Result receive(void* receive_comm, int count, void** data, const std::size_t* by
     require(request, "where the request goes");
     *request = nullptr;
     OpenComm& open = comm_of(receive_comm, HandleKind::receive_comm);
+    const std::lock_guard lock(open.mutex);
     const Buffers buffers(receive_comm, open.most_grouped, count, data, bytes, tags, memories);
     *request = open.receiver->receive(buffers.all());
   });
@@ -95,6 +97,7 @@ Result flush(void* receive_comm, int count, void** data, const int* bytes, void*
     require(request, "where the request goes");
     *request = nullptr;
     OpenComm& open = comm_of(receive_comm, HandleKind::receive_comm);
+    const std::lock_guard lock(open.mutex);
     const Buffers buffers(receive_comm, open.most_grouped, count, data, bytes, nullptr, memories);
     *request = open.receiver->flush(buffers.all());
   });

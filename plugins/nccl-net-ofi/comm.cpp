@@ -15,9 +15,6 @@ namespace {
 
 namespace fabric = transport::fabric;
 
-// So long may adapters take to let go of memory that is taken from under them.
-constexpr base::Seconds kRest{2};
-
 // What both directions do alike. End is MessageSender or MessageReceiver.
 template <typename Base, typename End>
 class FabricComm : public Base, public RequestOwner {
@@ -71,14 +68,15 @@ class FabricComm : public Base, public RequestOwner {
     };
     if (requests_.all_over(memory, over) && !end_->has_failed()) return;
     end_->give_up();
-    if (!rest_until_) rest_until_.emplace(kRest);
+    if (!rest_until_) rest_until_ = adapters_.patience->begin();
     while (!end_->at_rest()) {
       if (rest_until_->passed()) {
+        adapters_.patience->was_in_vain();
         if (!std::exchange(told_, true))
           base::log_warn(
-              "NET/OFI memory is taken back while messages are under way, and the other end has "
-              "not let go of it in {:g} s",
-              kRest.count());
+              "NET/OFI memory is taken back while messages are under way, and the other end does "
+              "not let go of it (such comms wait {:g} s together)",
+              Patience::kWhole.count());
         return;
       }
       std::this_thread::yield();

@@ -5,6 +5,7 @@
 
 #include "nccl-net-ofi/comm.hpp"
 #include "nccl-net-ofi/device_memory.hpp"
+#include "nccl-net-ofi/patience.hpp"
 #include "transport/fabric/message_transport.hpp"
 
 namespace heddle::nccl_net {
@@ -13,6 +14,8 @@ namespace heddle::nccl_net {
 struct Adapters {
   std::shared_ptr<transport::fabric::MessageTransport> transport;
   std::shared_ptr<const DeviceMemory> memory;
+  // For adapters to let go of memory that is taken from under them.
+  std::shared_ptr<Patience> patience = std::make_shared<Patience>();
   int most_grouped = 1;  // buffers of one receive, at both ends
 };
 

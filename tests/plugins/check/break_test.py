@@ -114,6 +114,32 @@ def stopped(seed):
     return f"{streams[1].over} messages came"
 
 
+def hung(seed):
+    """Letting go of many comms whose peer stands still takes as long as of one."""
+    def streams_of(net, talk, me):
+        return [stream for _ in range(4) for stream in both_ways(net, talk, seed, me, 4 << 20)]
+
+    def child(talk):
+        streams = streams_of(open_net(), talk, 1)
+        while True:
+            for stream in streams:
+                stream.step()
+
+    peer = Child(child)
+    net = open_net()
+    streams = streams_of(net, peer.talk, 0)
+    errors = run_until(streams, time.monotonic() + 0.3)
+    peer.kill(signal.SIGSTOP)
+    errors |= run_until(streams, time.monotonic() + 0.2)
+    expect(not errors, f"before anything failed: {errors}")
+    timed_let_go(streams, bar=True)
+    peer.kill()
+    peer.join()
+    still_works(net)
+    net.finalize()
+    return f"{len(streams)} comms let go"
+
+
 def aborted(seed):
     """One end, or both, let go in the middle, and nobody may touch their memory after that."""
     chance = random.Random(seed)
@@ -179,7 +205,8 @@ def finalized(seed):
     return "comms outlive finalize"
 
 
-CASES = {"killed": killed, "stopped": stopped, "aborted": aborted, "finalized": finalized}
+CASES = {"killed": killed, "stopped": stopped, "hung": hung, "aborted": aborted,
+         "finalized": finalized}
 
 
 def environment(way, provider):

@@ -40,8 +40,10 @@ class Connection {
   virtual void completed(const Request& request, std::size_t bytes) = 0;
   // It failed or was cancelled; the same otherwise.
   virtual void ended(const Request&) {}
-  // Whether a write that may have landed may be written again.
+  // Whether a write that may have landed may be written again. If not, the peer is asked first, and
+  // Core::decide is called with its answer.
   virtual bool may_repeat() const { return true; }
+  virtual void ask_for(const Request&) {}
   // What to write with over that link.
   virtual std::uint64_t key_for(const Request&, int) const { return 0; }
   // A message to this connection. True when it keeps the bounce buffer.

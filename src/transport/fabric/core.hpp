@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -82,6 +83,8 @@ class Core {
                  std::span<const std::byte> data);
   // To a process and none of its connections.
   void send_control(Peer& peer, Header header, std::span<const std::byte> payload);
+  // The peer's answer about a write that it was asked for: repeated unless it came.
+  void decide(Peer& peer, const std::function<bool(const Request&)>& is_meant, bool came);
   // Drops the requests of a connection that wait to be posted.
   void purge(Connection& connection);
   // All connections to the peer fail.
@@ -102,7 +105,8 @@ class Core {
   // From now on a thread drives the transport when nobody else does.
   void keep_driving();
 
-  // Gives a rail a new endpoint, as when it had failed. Others take over until it answers again.
+  // Gives a rail (0 to the number of rails - 1) a new endpoint, as when it had failed. Others take
+  // over until it answers again. Only where there is failover.
   void renew(int rail, const std::string& why);
   // The provider's name, with " (EMULATED)" where an adapter is a stand-in's: for whoever reads it
   // beside figures.
@@ -149,6 +153,7 @@ class Core {
 
   // failover.cpp: when a link or a rail fails
   void failed(Request& request, const std::string& why);
+  void probe_failed(Request& request, const std::string& why);
   void fail_link(Peer& peer, int link, const std::string& why, base::LogLevel level);
   void hold(Request& request);
   void release_held(Peer& peer);

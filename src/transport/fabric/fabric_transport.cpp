@@ -72,9 +72,6 @@ std::shared_ptr<const void> FabricTransport::register_buffer(std::byte* data, st
 
 void FabricTransport::renew_rail(int rail, const std::string& why) {
   const std::lock_guard lock(core_->mutex);
-  if (!core_->has_failover() || rail < 0 || rail >= static_cast<int>(core_->rails().size()))
-    base::fail(heddleInvalidArgument, "rail {} of {} cannot be given a new endpoint", rail,
-               core_->rails().size());
   core_->renew(rail, why);
 }
 

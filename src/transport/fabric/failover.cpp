@@ -33,10 +33,8 @@ void Core::failed(Request& request, const std::string& why) {
   // Nobody wants the message of a failed connection, but its goodbye promises that nothing arrives
   // later.
   const bool unwanted = owner != nullptr && owner->failed() && !lost_write && !is_control(request);
-  if (request.verb == Verb::probe || !peer.dead.empty() || unwanted) return recycle(request);
-  // From here on it is nobody's message, and waits like any until it cannot land any more.
-  if (lost_write && !owner->may_repeat())
-    owner->fail_both(heddleRemoteError, "an adapter failed with a message under way: " + why);
+  if (request.verb == Verb::probe) return probe_failed(request, why);
+  if (!peer.dead.empty() || unwanted) return recycle(request);
   if (++request.attempts > kMostAttempts) {
     recycle(request);
     if (owner != nullptr) owner->fail(heddleRemoteError, why);
@@ -50,6 +48,19 @@ void Core::failed(Request& request, const std::string& why) {
     if (lost_write) ask_to_close(peer, index);
   }
   release_held(peer);
+}
+
+// Over a link that is up, a probe that did not get through is what finds a process gone whose peers
+// have nothing to send.
+void Core::probe_failed(Request& request, const std::string& why) {
+  Peer& peer = *request.peer;
+  const int index = request.link;
+  const Link& link = peer.link(index);
+  const bool tells = request.gave_up && link.up && peer.dead.empty() &&
+                     request.their_generation == link.their_generation &&
+                     request.posted > link.newest_through;
+  recycle(request);
+  if (tells) fail_link(peer, index, why, base::LogLevel::warn);
 }
 
 // What waits was meant for an address that is not to be used any more.
@@ -74,6 +85,12 @@ void Core::release_held(Peer& peer) {
       recycle(request);
       continue;
     }
+    if (request.gave_up && !may_still_land && request.verb == Verb::write &&
+        !request.owner->may_repeat()) {
+      hold(request);
+      if (!std::exchange(request.asked, true)) request.owner->ask_for(request);
+      continue;
+    }
     const int link = may_still_land ? -1 : least_loaded(loads(peer), peer.preference);
     if (link < 0) {
       hold(request);
@@ -83,6 +100,26 @@ void Core::release_held(Peer& peer) {
     request.link = link;
     start(request);
   }
+}
+
+void Core::decide(Peer& peer, const std::function<bool(const Request&)>& is_meant, bool came) {
+  RequestQueue queue = std::exchange(peer.held, {});
+  while (!queue.empty()) {
+    Request& request = *queue.pop();
+    if (!is_meant(request)) {
+      hold(request);
+      continue;
+    }
+    request.asked = false;
+    if (came) {
+      request.owner->completed(request, request.bytes);
+      recycle(request);
+    } else {
+      request.gave_up = false;
+      hold(request);
+    }
+  }
+  release_held(peer);
 }
 
 void Core::fail_link(Peer& peer, int index, const std::string& why, base::LogLevel level) {
@@ -138,6 +175,9 @@ void Core::ask_to_close(Peer& peer, int index) {
 }
 
 void Core::renew(int rail, const std::string& why) {
+  if (!failover_ || rail < 0 || rail >= static_cast<int>(rails_.size()))
+    base::fail(heddleInvalidArgument, "rail {} of {} cannot be given a new endpoint", rail,
+               rails_.size());
   records_[static_cast<std::size_t>(rail)].retire_why = why;
 }
 

@@ -133,4 +133,9 @@ std::unique_ptr<MessageMemory> MessageTransport::register_memory(std::byte* data
   return std::make_unique<MessageMemory>(core_, data, bytes, access, owner);
 }
 
+void MessageTransport::renew_rail(int rail, const std::string& why) {
+  const std::lock_guard lock(core_->mutex);
+  core_->renew(rail, why);
+}
+
 }  // namespace heddle::transport::fabric

@@ -49,6 +49,8 @@ class MessageTransport {
   std::unique_ptr<MessageMemory> register_memory(std::byte* data, std::size_t bytes, Access access,
                                                  const MemoryOwner& owner);
   bool rma() const { return core_->rma(); }
+  // As FabricTransport's.
+  void renew_rail(int rail, const std::string& why);
 
  private:
   struct Pending {         // answered or called; the handshake is under way

@@ -25,6 +25,7 @@ Request& Core::request(Peer& peer, Verb verb, int link) {
   request.verb = verb;
   request.under_way = false;
   request.gave_up = false;
+  request.asked = false;
   request.attempts = 0;
   request.link = link;
   request.owner = nullptr;

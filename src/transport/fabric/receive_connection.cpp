@@ -174,9 +174,23 @@ void ReceiveConnection::place_ahead() {
 void ReceiveConnection::on_length(const Header& header, const std::byte* payload) {
   std::uint64_t bytes;
   if (header.bytes != sizeof bytes || header.count >= kMaxStripes) return;
+  // A late second one may be of a message that is over.
+  if (!arrivals_.expects(extend(header.sequence, arrivals_.next()))) return;
   std::memcpy(&bytes, payload, sizeof bytes);
   arrivals_.stripe(
       {id(), static_cast<std::uint8_t>(header.sequence), header.count, header.count + 1}, bytes);
+}
+
+// Our end of the link is closed, and all its completions are read: what has not come over it never
+// will.
+void ReceiveConnection::on_fate(const Header& header, const std::byte* payload) {
+  Fate fate;
+  if (header.bytes != sizeof fate) return;
+  std::memcpy(&fate, payload, sizeof fate);
+  fate.came = arrivals_.has(extend(header.sequence, arrivals_.next()), fate.stripe) ? 1 : 0;
+  Header answer = to_peer(Kind::fate);
+  answer.sequence = header.sequence;
+  core_.send_control(*this, answer, std::as_bytes(std::span(&fate, 1)));
 }
 
 bool ReceiveConnection::on_message(const Header& header, std::byte* payload, Request& bounce) {
@@ -184,6 +198,7 @@ bool ReceiveConnection::on_message(const Header& header, std::byte* payload, Req
     case Kind::eager: return on_eager(header, payload, bounce);
     case Kind::ahead: return on_ahead(header, payload, bounce);
     case Kind::length: on_length(header, payload); return false;
+    case Kind::fate: on_fate(header, payload); return false;
     case Kind::failure: on_failure(header, payload); return false;
     case Kind::goodbye:
       goodbye_received_ = true;

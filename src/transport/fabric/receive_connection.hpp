@@ -79,6 +79,7 @@ class ReceiveConnection final : public Connection {
   bool on_eager(const Header& header, std::byte* payload, Request& bounce);
   bool on_ahead(const Header& header, std::byte* payload, Request& bounce);
   void on_length(const Header& header, const std::byte* payload);
+  void on_fate(const Header& header, const std::byte* payload);
   void place_ahead();
   void return_bounce(std::uint64_t cookie);
 

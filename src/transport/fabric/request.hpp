@@ -28,6 +28,7 @@ struct Request {
   bool may_inject;
   bool under_way;  // handed to libfabric
   bool gave_up;    // was under way when its link failed; their_generation is of then
+  bool asked;      // the peer, whether it came
   std::uint8_t attempts;
   int link;           // of the peer
   int rail;           // ours

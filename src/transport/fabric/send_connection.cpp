@@ -214,6 +214,7 @@ bool SendConnection::on_message(const Header& header, std::byte* payload, Reques
     case Kind::credits: on_credits(header, payload); break;
     case Kind::goodbye: on_goodbye(header, payload); break;
     case Kind::failure: on_failure(header, payload); break;
+    case Kind::fate: on_fate(header, payload); break;
     case Kind::ping: break;
     default: base::log_warn("NET/OFI {}: drops a message of kind {}", label(), int(header.kind));
   }
@@ -226,6 +227,25 @@ void SendConnection::on_credits(const Header& header, const std::byte* payload) 
   for (std::size_t i = 0; (i + 1) * each <= header.bytes; ++i)
     grants_.grant(first + i, decode_credit(payload + i * each, links_));
   grants_.done(extend(header.count, grants_.done()));
+}
+
+void SendConnection::ask_for(const Request& write) {
+  const Fate fate{unpack(static_cast<std::uint32_t>(write.tag)).stripe, write.attempts, 0};
+  Header header = to_peer(Kind::fate);
+  header.sequence = static_cast<std::uint32_t>(write.sequence);
+  core_.send_control(*this, header, std::as_bytes(std::span(&fate, 1)));
+}
+
+void SendConnection::on_fate(const Header& header, const std::byte* payload) {
+  Fate fate;
+  if (header.bytes != sizeof fate) return;
+  std::memcpy(&fate, payload, sizeof fate);
+  const auto is_meant = [&](const Request& request) {
+    return request.owner == this && request.asked && request.attempts == fate.attempt &&
+           static_cast<std::uint32_t>(request.sequence) == header.sequence &&
+           unpack(static_cast<std::uint32_t>(request.tag)).stripe == fate.stripe;
+  };
+  core_.decide(peer_, is_meant, fate.came != 0);
 }
 
 void SendConnection::on_goodbye(const Header& header, const std::byte* payload) {

@@ -44,9 +44,10 @@ class SendConnection final : public Connection {
   // Messages that choose their receive (messages.hpp).
   //
   // Said first. A receiver's buffer is its program's as soon as the message is whole: a write that
-  // may have landed must not be written again.
+  // has landed must not be written again.
   void write_once() { writes_once_ = true; }
   bool may_repeat() const override { return !writes_once_; }
+  void ask_for(const Request& write) override;
   const Grants& grants() const { return grants_; }
   // The receive has its message.
   void use(std::uint64_t receive) { grants_.use(receive); }
@@ -93,6 +94,7 @@ class SendConnection final : public Connection {
   bool may_send(std::size_t bytes) const;
   void on_credits(const Header& header, const std::byte* payload);
   void on_goodbye(const Header& header, const std::byte* payload);
+  void on_fate(const Header& header, const std::byte* payload);
   // How the receiver learns the length of a written message, where it needs to.
   enum class Length { before, apart };
   void send_long(std::uint64_t sequence, std::byte* data, std::size_t bytes, const Regions* regions,

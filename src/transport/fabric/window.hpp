@@ -33,6 +33,11 @@ class Arrivals {
   bool expects(std::uint64_t sequence) const {
     return sequence >= next_ && sequence < next_ + arrivals_.size() && !at(sequence).whole;
   }
+  // Whether that stripe has arrived.
+  bool has(std::uint64_t sequence, std::uint32_t stripe) const {
+    if (sequence < next_ || sequence >= next_ + arrivals_.size()) return sequence < next_;
+    return at(sequence).whole || (at(sequence).stripes_seen >> stripe & 1) != 0;
+  }
   // The next message in order, or null when it is not whole yet.
   Arrival* front() { return at(next_).whole ? &at(next_) : nullptr; }
   void pop() { at(next_++) = {}; }

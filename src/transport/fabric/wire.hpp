@@ -13,6 +13,8 @@
 //                                          <-  goodbye
 //     failure {code, text}, either way: the other end's connection fails with it
 //     ping now and then by either that waits: nothing answers, but it cannot be sent to the dead
+//     fate {n, stripe, attempt}            ->   of a write whose link failed, once it cannot land
+//                                          <-  fate {..., whether it came}: if not, it is repeated
 //
 // Messages that choose their receive by a tag (matching.hpp) use the same credits, and besides:
 //     ahead {number, tag, payload}         ->   a small one that no known credit is for
@@ -45,7 +47,7 @@
 namespace heddle::transport::fabric {
 
 inline constexpr std::uint16_t kMagic = 0x4c48;  // "HL"
-inline constexpr std::uint8_t kProtocolVersion = 5;
+inline constexpr std::uint8_t kProtocolVersion = 6;
 inline constexpr int kMaxRails = 32;
 // Messages under way on one connection; an immediate's sequence has room for twice as many.
 inline constexpr std::uint32_t kMaxWindow = 128;
@@ -69,6 +71,7 @@ enum class Kind : std::uint8_t {
   failure,
   ahead,
   length,
+  fate,
   introduce,
   introduced
 };
@@ -101,6 +104,14 @@ struct Ahead {
   std::uint32_t first_receive;  // low 32 bits; it is for no receive before
 };
 static_assert(sizeof(Ahead) == 8);
+
+// What became of one write of a message into user memory, asked and answered.
+struct Fate {
+  std::uint32_t stripe;
+  std::uint32_t attempt;  // to write it; an answer about an earlier one is late
+  std::uint32_t came;     // the answer
+};
+static_assert(sizeof(Fate) == 12);
 
 // The immediate of one stripe: connection 16 bits, sequence 8, stripe 4, stripes - 1 4.
 struct Immediate {

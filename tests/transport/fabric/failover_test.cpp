@@ -2,9 +2,8 @@
 // lost, doubled or wrong, and every rail comes back.
 #include <atomic>
 #include <cstdlib>
-#include <random>
 
-#include "support.hpp"
+#include "message_pair.hpp"
 
 using namespace fabric_test;
 
@@ -86,5 +85,25 @@ TEST_CASE("rails renewed at random moments lose nothing and come back") {
         for (const auto& fabric : two.fabric) fabric->progress();
       CHECK(all_back(two));
     }
+  }
+}
+
+TEST_CASE("rails renewed under messages into user memory repeat none that came") {
+  for (int seed = 0; seed < seeds(); ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(static_cast<unsigned>(seed));
+    std::vector<std::size_t> sizes(60);
+    for (std::size_t& size : sizes) size = size_of(random);
+    Pair pair(quick("tcp"), kRails);
+    std::thread saboteur([&] {
+      for (int times = static_cast<int>(random() % 4); times >= 0; --times) {
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+        const auto& end = random() % 2 == 0 ? pair.left : pair.right;
+        end->renew_rail(static_cast<int>(random() % kRails), "the test wants it");
+      }
+    });
+    CHECK_NOTHROW(stream(pair, sizes, 0));
+    saboteur.join();
+    CHECK_NOTHROW(stream(pair, sizes, 1000));
   }
 }

@@ -41,11 +41,13 @@ TEST_CASE("messages come out in order whatever the order of arrival") {
       for (const Event& e : events) ++missing[e.sequence - read];
       const std::uint64_t first = read;
       for (const Event& e : events) {
+        CHECK_FALSE(arrivals.has(e.sequence, e.stripe));
         if (e.stripes == 0)
           CHECK(arrivals.message(e.sequence, nullptr, 7, e.sequence));
         else
           CHECK(
               arrivals.stripe({1, static_cast<std::uint8_t>(e.sequence), e.stripe, e.stripes}, 0));
+        CHECK(arrivals.has(e.sequence, e.stripe));
         --missing[e.sequence - first];
         while (arrivals.front() != nullptr) {
           REQUIRE(read < first + slots);
@@ -55,6 +57,8 @@ TEST_CASE("messages come out in order whatever the order of arrival") {
         }
       }
       REQUIRE(read == first + slots);
+      // Also of messages that are over.
+      for (const Event& e : events) CHECK(arrivals.has(e.sequence, e.stripe));
       CHECK(arrivals.arrived() == read);
     }
   }

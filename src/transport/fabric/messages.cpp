@@ -5,9 +5,11 @@ namespace heddle::transport::fabric {
 namespace {
 
 // Credits of receives so short that a sender can do without them are sent in company, or after so
-// many looks for a message that has not come.
+// many looks for a message that has not come: soon if the last one was not copied, as its sender may
+// have memory that cannot be.
 constexpr std::uint32_t kCompany = 4;
 constexpr std::uint32_t kLooksBeforeCredits = 64;
+constexpr std::uint32_t kLooksOfCopies = 4096;
 
 // Longest message that is copied: it shares its buffer with an Ahead.
 std::size_t longest_copy(const Shape& shape) {
@@ -179,6 +181,7 @@ void MessageReceiver::take(const Arrivals::Arrival& arrival) {
   if (bytes > posted.bytes) refuse_length(connection_, bytes, receive, posted.bytes);
   if (arrival.data != nullptr && bytes != 0) std::memcpy(posted.data, arrival.data, bytes);
   *posted.received = bytes;
+  last_copied_ = arrival.data != nullptr;
   connection_.pop();
 }
 
@@ -198,7 +201,7 @@ bool MessageReceiver::has_come(std::uint64_t ticket) {
     return true;
   }
   connection_.check_comes();
-  if (++idle_ % kLooksBeforeCredits == 0) connection_.flush();
+  if (++idle_ % (last_copied_ ? kLooksOfCopies : kLooksBeforeCredits) == 0) connection_.flush();
   connection_.waited();
   return false;
 }

@@ -118,6 +118,7 @@ class MessageReceiver {
   };
   std::vector<Posted> posted_;  // by receive
   std::uint32_t idle_ = 0;      // looks that found nothing
+  bool last_copied_ = false;    // how the last message came
   bool given_up_ = false;       // the buffers may be gone
 };
 

@@ -3,9 +3,12 @@
 
 usage: nccl_net_speed.py BUILD [--rounds N]
 
-Rounds of fi_pingpong (8 bytes), of fabric_raw (RDMA writes of 4 MiB, 8 under way) and of
-nccl_net_check's speed table run in turn; medians and their ratios are printed, and how busy other
-programs kept the processors. All run with the system's default congestion control."""
+Rounds of fi_pingpong (8 bytes), of fabric_raw (RDMA writes of 4 MiB, 8 under way; from and into
+eight pieces of memory as the plugin's messages, and one, which stays in caches) and of
+nccl_net_check's speed table run in turn; medians and their ratios are printed, and how busy the
+processors were. All run with the congestion control that the network namespace has: BBR paces
+loopback by what it happened to measure, and runs differ by twice (docs/performance.md has how to
+take another)."""
 import argparse
 import json
 import os
@@ -41,9 +44,9 @@ def pingpong():
         server.wait()
 
 
-def raw(build):
-    output, failure, _ = launch([build / "bench/fabric_raw", "tcp", str(4 << 20), "300"],
-                                LOOPBACK, 60)
+def raw(build, pieces):
+    output, failure, _ = launch([build / "bench/fabric_raw", "tcp", str(4 << 20), "300",
+                                 str(pieces)], LOOPBACK, 60)
     if failure:
         raise RuntimeError(f"fabric_raw: {failure}")
     return float(output.split()[-1])
@@ -69,11 +72,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     build = options.build.resolve()
-    results = {"fi_pingpong": [], "fabric_raw": [], "8 B": [], "4 MiB": []}
+    results = {"fi_pingpong": [], "8 B": [], "writes": [], "one piece": [], "4 MiB": []}
     busy, start = busy_seconds(), time.time()
     for turn in range(options.rounds):
         results["fi_pingpong"].append(pingpong())
-        results["fabric_raw"].append(raw(build))
+        results["writes"].append(raw(build, 8))
+        results["one piece"].append(raw(build, 1))
         latency, bandwidth = plugin(build)
         results["8 B"].append(latency)
         results["4 MiB"].append(bandwidth)
@@ -85,11 +89,13 @@ def main():
     middle = {name: statistics.median(values) for name, values in results.items()}
     print(f"8 B, half round trip:  plugin {middle['8 B']:.2f} us, fi_pingpong "
           f"{middle['fi_pingpong']:.2f} us: {middle['8 B'] / middle['fi_pingpong']:.2f} times")
-    print(f"4 MiB, one way:        plugin {middle['4 MiB']:.2f} GB/s, RDMA writes alone "
-          f"{middle['fabric_raw']:.2f} GB/s: {middle['4 MiB'] / middle['fabric_raw']:.2f} times")
+    for name, what in (("writes", "RDMA writes alone"), ("one piece", "of one piece of memory")):
+        print(f"4 MiB, one way:        plugin {middle['4 MiB']:.2f} GB/s, {what} "
+              f"{middle[name]:.2f} GB/s: {middle['4 MiB'] / middle[name]:.2f} times")
     for name, values in results.items():
         print(f"  {name:12} " + " ".join(f"{value:.2f}" for value in sorted(values)))
-    print(f"processors busy: {100 * used:.0f} %")
+    control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    print(f"processors busy: {100 * used:.0f} %; tcp congestion control {control}")
 
 
 if __name__ == "__main__":

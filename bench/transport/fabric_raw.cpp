@@ -1,7 +1,7 @@
 // What the provider itself does, with none of Heddle's protocol: RDMA writes with immediate from
-// one process of this host to another, 8 under way, into one piece of memory. The measure for
-// bandwidths over the same provider. Usage: fabric_raw [provider [bytes [writes]]]; tcp, 4 MiB and
-// 200 are the defaults. Prints GB/s.
+// one process of this host to another, 8 under way, from and into so many pieces of memory in turn.
+// The measure for bandwidths over the same provider. Usage: fabric_raw [provider [bytes [writes
+// [pieces]]]]; tcp, 4 MiB, 200 and 8 are the defaults. Prints GB/s.
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <sys/socket.h>
@@ -100,7 +100,7 @@ void reap(End& end, int count) {
   }
 }
 
-double write_all(End& end, const Card& other, int writes) {
+double write_all(End& end, const Card& other, int writes, std::size_t bytes) {
   fi_addr_t to = FI_ADDR_NOTAVAIL;
   check(fi_av_insert(end.peers.get(), other.name, 1, &to, 0, nullptr) == 1 ? 0 : -FI_EINVAL,
         "fi_av_insert");
@@ -108,10 +108,11 @@ double write_all(End& end, const Card& other, int writes) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < writes; ++i) {
     if (i >= kInFlight) reap(end, 1);
+    const std::size_t at = static_cast<std::size_t>(i) * bytes % end.memory.size();
     long rc = 0;
     do {
-      rc = fi_writedata(end.endpoint.get(), end.memory.data(), end.memory.size(), desc, 7, to,
-                        other.address, other.key, &end.contexts[i % kInFlight]);
+      rc = fi_writedata(end.endpoint.get(), end.memory.data() + at, bytes, desc, 7, to,
+                        other.address + at, other.key, &end.contexts[i % kInFlight]);
       if (rc == -FI_EAGAIN) fi_cq_read(end.completions.get(), nullptr, 0);
     } while (rc == -FI_EAGAIN);
     check(rc, "fi_writedata");
@@ -127,14 +128,15 @@ int main(int count, char** arguments) {
   settings.provider = count > 1 ? arguments[1] : "tcp";
   const std::size_t bytes = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 4 << 20;
   const int writes = count > 3 ? std::atoi(arguments[3]) : 200;
+  const std::size_t pieces = count > 4 ? std::strtoull(arguments[4], nullptr, 10) : kInFlight;
   const std::string interfaces[] = {"lo"};
   int sockets[2];
-  if (bytes == 0 || writes < 1 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 2;
+  if (bytes == 0 || writes <= kInFlight || pieces == 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 2;
   const pid_t child = fork();
   try {
     const ChosenProvider provider = choose_provider(settings, interfaces);
     fi_info* const info = provider.adapters.front().info.get();
-    End end = open_end(info, bytes);
+    End end = open_end(info, bytes * pieces);
     const int socket = sockets[child == 0 ? 1 : 0];
     const Card mine = card_of(end, *info);
     Card other{};
@@ -146,8 +148,8 @@ int main(int count, char** arguments) {
       reap(end, writes);
       return write(socket, &over, 1) == 1 ? 0 : 2;
     }
-    write_all(end, other, kInFlight);  // the connection, and first touches
-    const double seconds = write_all(end, other, writes - kInFlight);
+    write_all(end, other, kInFlight, bytes);  // the connection, and first touches
+    const double seconds = write_all(end, other, writes - kInFlight, bytes);
     if (read(socket, &over, 1) != 1) return 2;
     std::printf("%s %zu %.3f\n", provider.name.c_str(), bytes,
                 static_cast<double>(bytes) * (writes - kInFlight) / seconds / 1e9);

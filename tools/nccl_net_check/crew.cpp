@@ -196,11 +196,13 @@ class Crew {
   }
 
   void poll_members() {
+    // Rarely, not to take the processors from what is measured. Who is gone has closed its end, but
+    // may take a moment to be waited for.
     std::vector<pollfd> wait;
     for (const auto& member : members_)
       if (member.running) wait.push_back({member.reports.get(), POLLIN, 0});
-    poll(wait.data(), wait.size(), 2);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (poll(wait.data(), wait.size(), 20) > 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (auto& member : members_) {
       drain(member);
       if (member.running && waitpid(member.pid, &member.status, WNOHANG) == member.pid)

@@ -131,7 +131,9 @@ int main(int count, char** arguments) {
   const std::size_t pieces = count > 4 ? std::strtoull(arguments[4], nullptr, 10) : kInFlight;
   const std::string interfaces[] = {"lo"};
   int sockets[2];
-  if (bytes == 0 || writes <= kInFlight || pieces == 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 2;
+  if (bytes == 0 || writes <= kInFlight || pieces == 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0)
+    return 2;
   const pid_t child = fork();
   try {
     const ChosenProvider provider = choose_provider(settings, interfaces);

@@ -1,6 +1,8 @@
 #include "nccl-net-ofi/comm.hpp"
 
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "base/deadline.hpp"
@@ -68,23 +70,42 @@ class FabricComm : public Base, public RequestOwner {
     };
     if (requests_.all_over(memory, over) && !end_->has_failed()) return;
     end_->give_up();
-    if (!rest_until_) rest_until_ = adapters_.patience->begin();
+    const Patience::Wait wait = begin_rest();
     while (!end_->at_rest()) {
-      if (rest_until_->passed()) {
-        adapters_.patience->was_in_vain();
-        if (!std::exchange(told_, true))
-          base::log_warn(
-              "NET/OFI memory is taken back while messages are under way, and the other end does "
-              "not let go of it (such comms wait {:g} s together)",
-              Patience::kWhole.count());
-        return;
-      }
+      if (wait.until.passed()) return tell_in_vain(wait);
       std::this_thread::yield();
     }
   }
+  // Where nothing can be thrown.
+  void let_go_of_all() {
+    try {
+      let_go(nullptr);
+    } catch (const base::Error& error) {
+      base::log_warn("NET/OFI a comm that is closed: {}", error.what());
+    }
+  }
 
-  std::optional<base::Deadline> rest_until_;  // once for all memory of the comm
+ private:
+  Patience::Wait begin_rest() {
+    const std::lock_guard lock(rest_mutex_);
+    if (!rest_) rest_ = adapters_.patience->begin(end_->peer());
+    return *rest_;
+  }
+  void tell_in_vain(const Patience::Wait& wait) {
+    adapters_.patience->was_in_vain(end_->peer(), wait);
+    const std::lock_guard lock(rest_mutex_);
+    if (!std::exchange(told_, true))
+      base::log_warn(
+          "NET/OFI memory is taken back while messages are under way, and the other end has not "
+          "let go of it in {:g} s",
+          (wait.whole ? Patience::kWhole : Patience::kShort).count());
+  }
+
+  std::mutex rest_mutex_;               // memory may be taken back by several threads at once
+  std::optional<Patience::Wait> rest_;  // once for all memory of the comm
   bool told_ = false;
+
+ protected:
   Adapters adapters_;
   Memories memories_;
   RequestPool requests_;
@@ -95,7 +116,7 @@ class FabricComm : public Base, public RequestOwner {
 class FabricSendComm final : public FabricComm<SendComm, fabric::MessageSender> {
  public:
   using FabricComm::FabricComm;
-  ~FabricSendComm() override { let_go(nullptr); }
+  ~FabricSendComm() override { let_go_of_all(); }
 
   Request* send(const void* data, std::size_t bytes, int tag, Memory* memory) override {
     // Zero bytes need no memory.
@@ -132,7 +153,7 @@ class FabricSendComm final : public FabricComm<SendComm, fabric::MessageSender> 
 class FabricReceiveComm final : public FabricComm<ReceiveComm, fabric::MessageReceiver> {
  public:
   using FabricComm::FabricComm;
-  ~FabricReceiveComm() override { let_go(nullptr); }
+  ~FabricReceiveComm() override { let_go_of_all(); }
 
   Request* receive(std::span<const ReceiveBuffer> buffers) override {
     std::array<fabric::MessageReceiver::Buffer, kMostGrouped> posted;

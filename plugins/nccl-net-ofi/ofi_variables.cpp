@@ -72,7 +72,7 @@ const OfiVariable kTable[] = {
     {"SCHED_MAX_SMALL_RR_SIZE", nullptr, kOwnStripes},
     {"ROUND_ROBIN_THRESHOLD", nullptr, kOwnStripes},
     {"RR_CTRL_MSG", nullptr, kOwnStripes},
-    {"EARLY_COMPLETION", nullptr, "a message is over when its receiver has it"},
+    {"EARLY_COMPLETION", nullptr, "a send is over when its memory is free again"},
     {"RDMA_MIN_POSTED_EAGER_BUFFERS", nullptr, kOwnCount},
     {"RDMA_MAX_POSTED_EAGER_BUFFERS", nullptr, kOwnCount},
     {"RDMA_MIN_POSTED_CONTROL_BUFFERS", nullptr, kOwnCount},

@@ -81,7 +81,7 @@ void* register_with(void* comm, void* data, std::size_t bytes, const MemoryKind&
   if (bytes == 0) base::fail(heddleInternalError, "memory of 0 bytes at {} to register", data);
   auto known = std::make_unique<Registration>(
       Registration{comm, static_cast<const std::byte*>(data), bytes, nullptr});
-  // Takes long for long memory: others may send meanwhile.
+  // Takes long for long memory, which is no reason to hold the mutex.
   known->memory = open.comm().register_memory(data, bytes, kind);
   const std::lock_guard lock(open.mutex);
   open.registrations.reserve(open.registrations.size() + 1);
@@ -93,11 +93,11 @@ void* register_with(void* comm, void* data, std::size_t bytes, const MemoryKind&
 
 void deregister_from(void* comm, void* memory) {
   OpenComm& open = comm_of(comm);
-  if (registration_of(memory).owner != comm)
-    base::fail(heddleInternalError, "{} is registered with another comm than {}", memory, comm);
   std::unique_ptr<Registration> known;
   {
     const std::lock_guard lock(open.mutex);
+    if (registration_of(memory).owner != comm)
+      base::fail(heddleInternalError, "{} is registered with another comm than {}", memory, comm);
     known = take_registration(memory);
     std::erase(open.registrations, memory);
   }

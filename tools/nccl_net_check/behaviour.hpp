@@ -27,6 +27,7 @@ struct Behaviour {
   bool raw = false;        // it calls init and finalize itself
   bool last_dies = false;  // the last rank kills itself, which is no fault
   double extra = 0;        // seconds that it may take beyond those of the others
+  bool shows_log = false;  // what the plugin logs goes to standard error
 };
 
 const std::vector<Behaviour>& behaviours();

@@ -63,13 +63,14 @@ Finding on_progress_thread(const Behaviour& behaviour, Rank& rank, Doings& doing
 
 [[noreturn]] void be_rank(const Behaviour& behaviour, const Settings& settings, int number,
                           int count, Mail& mail, Doings& doings, int fd) {
-  const auto with_warning = [](std::string text) {
-    if (const auto warning = last_warning(); !warning.empty())
+  const auto with_warning = [&](std::string text) {
+    if (const auto warning = last_warning(); !warning.empty() && !behaviour.shows_log)
       text += "; the plugin warns: " + warning;
     return text;
   };
   try {
     doing = &doings.user;
+    if (behaviour.shows_log) show_log();
     // Leaked: whoever failed leaves without calling the plugin again.
     auto& rank = *new Rank(settings, number, count, mail, doings);
     if (!behaviour.raw) rank.start();

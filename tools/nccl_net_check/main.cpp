@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -23,7 +25,7 @@ struct Request {
   std::vector<std::string> only;
   bool list = false;
   bool no_performance = false;
-  std::string json;
+  std::optional<std::string> json;
 };
 
 constexpr const char* kProgram = "nccl_net_check";
@@ -49,7 +51,8 @@ std::vector<const Behaviour*> chosen(const std::vector<std::string>& only) {
   for (const auto& name : only)
     if (std::none_of(behaviours().begin(), behaviours().end(),
                      [&](const Behaviour& behaviour) { return behaviour.name == name; }))
-      base::fail(heddleInvalidArgument, "--only: there is no {}; --list says what there is", name);
+      base::fail(heddleInvalidArgument, "--only: there is no '{}'; --list says what there is",
+                 name);
   return result;
 }
 
@@ -60,20 +63,38 @@ int list() {
   return 0;
 }
 
-void write_json(const Request& request, const Report& report) {
-  if (request.json.empty()) return;
-  std::FILE* file = std::fopen(request.json.c_str(), "w");
-  if (!file) base::fail_errno(errno, request.json);
-  const auto text = json(request.settings, report);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) != 0 || !written) base::fail_errno(errno, request.json);
-}
+// Opened before anything runs; null: none is wanted.
+class JsonFile {
+ public:
+  explicit JsonFile(const std::optional<std::string>& path) : path_(path.value_or("")) {
+    if (path && !(file_ = std::fopen(path_.c_str(), "w"))) fail();
+  }
+  JsonFile(const JsonFile&) = delete;
+  ~JsonFile() {
+    if (file_) std::fclose(file_);
+  }
+  void write(const std::string& text) {
+    if (!file_) return;
+    const bool written = std::fwrite(text.data(), 1, text.size(), file_) == text.size();
+    if (std::fclose(std::exchange(file_, nullptr)) != 0 || !written) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    base::fail_errno(errno, fmt::format("--json: cannot write '{}'", path_));
+  }
+
+  std::string path_;
+  std::FILE* file_ = nullptr;
+};
 
 int run(const Request& request) {
   const auto& settings = request.settings;
   const auto all = chosen(request.only);
+  JsonFile file(request.json);
   Report report;
-  const Behaviour about{.name = "load", .meaning = "", .run = describe, .processes = 1};
+  const Behaviour about{
+      .name = "load", .meaning = "", .run = describe, .processes = 1, .shows_log = true};
   auto outcome = run(about, settings);
   if (outcome.verdict != Verdict::pass)
     base::fail(heddleSystemError, "{}: {}", settings.plugin, outcome.detail);
@@ -104,7 +125,7 @@ int run(const Request& request) {
   }
   print(faults == 0 ? "\nall required behaviours are right\n"
                     : fmt::format("\n{} at fault\n", faults));
-  write_json(request, report);
+  file.write(json(settings, report));
   return faults == 0 ? 0 : 1;
 }
 
@@ -115,12 +136,22 @@ void add_options(CLI::App& app, Request& request) {
   app.add_option("--ranks", settings.ranks, "Processes (those of some behaviours are 1 or 2)")
       ->check(CLI::Range(2, 8))
       ->capture_default_str();
-  app.add_option("--api", settings.api, "Version of the interface; 0: the newest that is exported")
+  app.add_option("--api", settings.api,
+                 fmt::format("Version of the interface, {} to {}; 0: the newest that is exported",
+                             kOldest, kNewest))
+      ->check([](const std::string& text) {
+        int version = -1;
+        if (CLI::detail::lexical_cast(text, version) &&
+            (version == 0 || (version >= kOldest && version <= kNewest)))
+          return std::string();
+        return fmt::format("'{}': {} to {} and 0 are allowed", text, kOldest, kNewest);
+      })
       ->capture_default_str();
   app.add_option("--device", settings.device, "Device of the plugin")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1023))
       ->capture_default_str();
-  app.add_option("--only", request.only, "Only this behaviour; may be given again");
+  app.add_option("--only", request.only, "Only this behaviour; may be given again")
+      ->allow_extra_args(false);
   app.add_flag("--list", request.list, "Say what the behaviours are, and end");
   app.add_option("--seed", settings.seed, "Of contents, sizes and orders")->capture_default_str();
   app.add_option("--comms", settings.comms, "Connections of many-comms")
@@ -144,8 +175,9 @@ int main(int argc, char** argv) {
   Request request;
   CLI::App app{
       "Drives a NCCL net plugin as NCCL does, in processes of its own, and says what it does right "
-      "and wrong.\nExit status: 0 all required behaviours are right, 1 some are not, 2 the plugin "
-      "cannot be used.",
+      "and wrong.\nExit status: 0 all required behaviours are right, 1 some are not, 2 the plugin, "
+      "an option or a file cannot be used.\nThe plugin's warnings while it starts go to standard "
+      "error; with NCCL_DEBUG=INFO all that it says then.",
       kProgram};
   add_options(app, request);
   try {

@@ -24,7 +24,10 @@ Library::Library(const std::string& path)
     : path_(path), library_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
   if (!library_) {
     const char* why = dlerror();
-    base::fail(heddleSystemError, "{}: {}", path, why ? why : "dlopen failed");
+    const bool is_name = path.find('/') == std::string::npos && !path.starts_with("lib");
+    base::fail(
+        heddleSystemError, "{}{}", why ? why : "dlopen failed",
+        is_name ? fmt::format("; NCCL_NET_PLUGIN={} means libnccl-net-{}.so", path, path) : "");
   }
 }
 
@@ -41,12 +44,12 @@ std::unique_ptr<Net> Library::net(int version) const {
   if (version == 0) {
     const auto found = versions();
     if (found.empty())
-      base::fail(heddleInvalidArgument, "{}: exports none of ncclNetPlugin_v{} to v{}", path_,
-                 kOldest, kNewest);
+      base::fail(heddleInvalidArgument, "exports none of ncclNetPlugin_v{} to v{}{}", kOldest,
+                 kNewest, dlsym(library_, "ncclTunerPlugin_v4") ? "; it is a tuner plugin" : "");
     version = found.front();
   }
   void* table = dlsym(library_, symbol_of(version).c_str());
-  if (!table) base::fail(heddleInvalidArgument, "{}: has no {}", path_, symbol_of(version));
+  if (!table) base::fail(heddleInvalidArgument, "has no {}", symbol_of(version));
   return caller_of<kNewest>(table, version);
 }
 

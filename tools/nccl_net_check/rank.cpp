@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 
 namespace heddle::net_check {
@@ -10,19 +11,30 @@ namespace {
 
 std::mutex warning_mutex;
 std::string warning;
+bool shown = false;
+
+bool wants_all() {
+  const char* const wanted = std::getenv("NCCL_DEBUG");
+  return wanted != nullptr && (std::string(wanted) == "INFO" || std::string(wanted) == "TRACE");
+}
 
 }  // namespace
 
 void log_line(nccl_abi::LogLevel level, unsigned long, const char*, int, const char* format, ...) {
-  if (level != nccl_abi::LogLevel::warn && level != nccl_abi::LogLevel::abort) return;
-  std::array<char, 512> line{};
+  const bool warns = level == nccl_abi::LogLevel::warn || level == nccl_abi::LogLevel::abort;
+  if (!warns && !shown) return;
+  std::array<char, 4096> line{};
   std::va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(line.data(), line.size(), format, arguments);
   va_end(arguments);
   const std::lock_guard lock(warning_mutex);
-  warning = line.data();
+  if (warns) warning = line.data();
+  if (shown && (warns || wants_all()))
+    std::fprintf(stderr, "%s %s\n", warns ? "WARN" : "INFO", line.data());
 }
+
+void show_log() { shown = true; }
 
 std::string last_warning() {
   const std::lock_guard lock(warning_mutex);

@@ -79,5 +79,7 @@ void log_line(nccl_abi::LogLevel level, unsigned long flags, const char* file, i
               const char* format, ...);
 // Empty: it did not warn.
 std::string last_warning();
+// From now on the plugin's warnings go to standard error, and with NCCL_DEBUG=INFO all its lines.
+void show_log();
 
 }  // namespace heddle::net_check

@@ -21,7 +21,7 @@ void Connection::fail(heddleResult_t code, const std::string& what) {
 }
 
 void Connection::fail_both(heddleResult_t code, const std::string& what) {
-  if (error_) return;
+  if (std::exchange(failure_known_, true)) return;
   if (open_ && peer_.dead.empty()) {
     Header header = to_peer(Kind::failure);
     header.count = static_cast<std::uint32_t>(code);
@@ -33,6 +33,7 @@ void Connection::fail_both(heddleResult_t code, const std::string& what) {
 
 void Connection::on_failure(const Header& header, const std::byte* payload) {
   const std::string what(reinterpret_cast<const char*>(payload), header.bytes);
+  failure_known_ = true;
   const bool misused = header.count == static_cast<std::uint32_t>(heddleInvalidUsage);
   fail(misused ? heddleInvalidUsage : heddleRemoteError, "the other end: " + what);
   core_.closing(*this);

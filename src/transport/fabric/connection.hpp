@@ -26,7 +26,8 @@ class Connection {
 
   // The first failure stays; requests that wait to be posted are dropped.
   void fail(heddleResult_t code, const std::string& what);
-  // The same, and the other end's connection fails too, with this text.
+  // The same, and the other end's connection fails too, with this text; also when this end has
+  // failed before and has told nobody.
   void fail_both(heddleResult_t code, const std::string& what);
   bool failed() const { return error_.has_value(); }
   bool retired() const { return retired_; }
@@ -90,6 +91,7 @@ class Connection {
   bool retired_ = false;
   bool goodbye_sent_ = false;
   bool goodbye_received_ = false;
+  bool failure_known_ = false;  // at the other end
   int outstanding_ = 0;
   std::uint32_t remote_id_ = 0;
   std::uint32_t remote_token_ = 0;

@@ -2,7 +2,8 @@
 //
 // A link fails: what it carried goes over the peer's other links. A write that had been handed over
 // waits until the peer has closed the endpoint it was meant for: from a network that still holds
-// its bytes it could otherwise arrive when its slot belongs to another message.
+// its bytes it could otherwise arrive when its slot belongs to another message. Into user memory
+// none is repeated before the peer has said that it has not come.
 // A rail gets a new endpoint when the peer asks for that, or when requests on a failed link end
 // neither well nor badly: closing is the only way to be rid of them.
 #include "transport/fabric/connection.hpp"
@@ -35,10 +36,12 @@ void Core::failed(Request& request, const std::string& why) {
   const bool unwanted = owner != nullptr && owner->failed() && !lost_write && !is_control(request);
   if (request.verb == Verb::probe) return probe_failed(request, why);
   if (!peer.dead.empty() || unwanted) return recycle(request);
-  if (++request.attempts > kMostAttempts) {
-    recycle(request);
+  if (request.attempts == kMostAttempts) {
     if (owner != nullptr) owner->fail(heddleRemoteError, why);
-    return;
+    // One that may land still waits for that, as any of a failed connection.
+    if (!lost_write) return recycle(request);
+  } else {
+    ++request.attempts;
   }
   const int index = request.link;
   const bool of_this_endpoint = request.their_generation == peer.link(index).their_generation;

@@ -4,12 +4,11 @@ namespace heddle::transport::fabric {
 
 namespace {
 
-// Credits of receives so short that a sender can do without them are sent in company, or after so
-// many looks for a message that has not come: soon if the last one was not copied, as its sender may
-// have memory that cannot be.
+// Credits of receives so short that a sender can do without them, up to kMostAhead, are sent in
+// company; also when nothing has come for so many looks, for nothing else may be sent for long.
 constexpr std::uint32_t kCompany = 4;
-constexpr std::uint32_t kLooksBeforeCredits = 64;
-constexpr std::uint32_t kLooksOfCopies = 4096;
+constexpr std::uint32_t kLooksBeforeCredits = 4096;
+static_assert(kCompany <= kMostAhead);
 
 // Longest message that is copied: it shares its buffer with an Ahead.
 std::size_t longest_copy(const Shape& shape) {
@@ -115,7 +114,7 @@ std::optional<MessageSender::Sent> MessageSender::send(const std::byte* data, st
 bool MessageSender::has_left(const Sent& sent) {
   const std::lock_guard lock(core_->mutex);
   const auto left = [&] {
-    return sent.copied ? connection_.copies_left() > sent.number : connection_.left(sent.number);
+    return sent.copied ? connection_.copy_left(sent.number) : connection_.left(sent.number);
   };
   if (left()) return true;
   core_->progress();
@@ -167,7 +166,7 @@ std::optional<std::uint64_t> MessageReceiver::receive(std::span<const Buffer> bu
     connection_.post({buffer.data, buffer.bytes,
                       memory == nullptr ? 0 : memory->remote_address(buffer.data),
                       memory == nullptr ? nullptr : memory->regions(), buffer.tag, --after});
-    wanted = wanted || buffer.bytes > copied;
+    wanted = wanted || buffer.bytes > copied || !core_->rma();
   }
   if (wanted || connection_.pending_credits() >= kCompany) connection_.flush();
   return connection_.posted() - 1;
@@ -181,7 +180,6 @@ void MessageReceiver::take(const Arrivals::Arrival& arrival) {
   if (bytes > posted.bytes) refuse_length(connection_, bytes, receive, posted.bytes);
   if (arrival.data != nullptr && bytes != 0) std::memcpy(posted.data, arrival.data, bytes);
   *posted.received = bytes;
-  last_copied_ = arrival.data != nullptr;
   connection_.pop();
 }
 
@@ -201,7 +199,7 @@ bool MessageReceiver::has_come(std::uint64_t ticket) {
     return true;
   }
   connection_.check_comes();
-  if (++idle_ % (last_copied_ ? kLooksOfCopies : kLooksBeforeCredits) == 0) connection_.flush();
+  if (++idle_ % kLooksBeforeCredits == 0) connection_.flush();
   connection_.waited();
   return false;
 }

@@ -66,6 +66,8 @@ class MessageSender {
 
   // The end of all verbs.
   void give_up();
+  // Whose process receives.
+  std::uint64_t peer() const { return connection_.peer().address.instance; }
   // After give_up: whether the adapters have let go of all memory.
   bool at_rest();
 
@@ -102,6 +104,8 @@ class MessageReceiver {
 
   // The end of all verbs: nothing is put into the buffers of receives any more by this process.
   void give_up();
+  // Whose process sends.
+  std::uint64_t peer() const { return connection_.peer().address.instance; }
   // After give_up: whether adapters will not either.
   bool at_rest();
 
@@ -118,7 +122,6 @@ class MessageReceiver {
   };
   std::vector<Posted> posted_;  // by receive
   std::uint32_t idle_ = 0;      // looks that found nothing
-  bool last_copied_ = false;    // how the last message came
   bool given_up_ = false;       // the buffers may be gone
 };
 

@@ -187,6 +187,7 @@ void ReceiveConnection::on_fate(const Header& header, const std::byte* payload) 
   Fate fate;
   if (header.bytes != sizeof fate) return;
   std::memcpy(&fate, payload, sizeof fate);
+  if (fate.stripe >= kMaxStripes) return;
   fate.came = arrivals_.has(extend(header.sequence, arrivals_.next()), fate.stripe) ? 1 : 0;
   Header answer = to_peer(Kind::fate);
   answer.sequence = header.sequence;
@@ -223,7 +224,7 @@ void ReceiveConnection::retire(Area memory) {
 }
 
 void ReceiveConnection::step_closing() {
-  if (!goodbye_sent_ && (retired_ || settled())) send_goodbye(0);
+  if (!goodbye_sent_ && (retired_ || settled())) send_goodbye(arrivals_.next());
   const bool nothing_comes = !peer_.dead.empty() || (goodbye_received_ && settled());
   if (!retired_ || cancelled_ || !nothing_comes) return;
   cancelled_ = true;

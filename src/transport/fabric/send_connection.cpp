@@ -172,7 +172,7 @@ std::uint64_t SendConnection::send_ahead(const Ahead& ahead, int tag, const std:
 bool SendConnection::sent(std::uint64_t sequence) const {
   // A message older than the window has left, because a later one has its place.
   const std::uint64_t oldest = next() > shape_.slots ? next() - shape_.slots : 0;
-  for (std::uint64_t n = oldest; n <= sequence; ++n) {
+  for (std::uint64_t n = std::max(oldest, over_); n <= sequence; ++n) {
     if (part(n).under_way == 0) continue;
     check();
     return false;
@@ -250,6 +250,7 @@ void SendConnection::on_fate(const Header& header, const std::byte* payload) {
 
 void SendConnection::on_goodbye(const Header& header, const std::byte* payload) {
   goodbye_received_ = true;
+  over_ = extend(header.count, next());
   const std::string reason(reinterpret_cast<const char*>(payload), header.bytes);
   if (!retired_)
     fail(heddleRemoteError, "the receiver closed it" + (reason.empty() ? "" : ": " + reason));

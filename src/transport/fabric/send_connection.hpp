@@ -59,14 +59,16 @@ class SendConnection final : public Connection {
                  const Regions* regions);
   // Whether all of it has left.
   bool left(std::uint64_t receive) const {
-    return part(receive).sequence != receive || part(receive).under_way == 0;
+    return receive < over_ || part(receive).sequence != receive || part(receive).under_way == 0;
   }
   // Small ones, from a copy; they return its number.
   std::uint64_t send_copy_into(std::uint64_t receive, const std::byte* data, std::size_t bytes);
   std::uint64_t send_ahead(const Ahead& ahead, int tag, const std::byte* data, std::size_t bytes);
-  // How many copies have left. Nobody may drive the transport after a message is said to be sent,
+  // Whether that copy has left. Nobody may drive the transport after a message is said to be sent,
   // so one has not been sent before its copy has left; with several rails perhaps an earlier one.
-  std::uint64_t copies_left() const { return copies_left_; }
+  bool copy_left(std::uint64_t number) const {
+    return copies_left_ > number || over_ >= messages_ + copies_;
+  }
   std::size_t told_length() const { return core_.told_length(shape_.eager_bytes); }
 
   void completed(const Request& request, std::size_t bytes) override;
@@ -110,6 +112,9 @@ class SendConnection final : public Connection {
   std::uint64_t messages_ = 0;  // sent, copies apart
   std::uint64_t copies_ = 0;    // of small messages
   std::uint64_t copies_left_ = 0;
+  // Messages that the receiver was done with when it closed: what the adapters have not
+  // acknowledged of them has arrived all the same.
+  std::uint64_t over_ = 0;
   std::optional<Welcome> welcome_;
   std::array<std::uint8_t, 16> nonce_{};
   base::Deadline welcome_until_{base::Seconds(0)};  // once it is retired

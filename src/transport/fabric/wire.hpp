@@ -10,7 +10,7 @@
 //     provider does not tell their length, the first one's begin 8 bytes earlier: the message's
 //                                          <-  credits, batched
 //     goodbye {messages sent}              ->
-//                                          <-  goodbye
+//                                          <-  goodbye {messages it is done with}
 //     failure {code, text}, either way: the other end's connection fails with it
 //     ping now and then by either that waits: nothing answers, but it cannot be sent to the dead
 //     fate {n, stripe, attempt}            ->   of a write whose link failed, once it cannot land
@@ -84,8 +84,9 @@ struct Header {
   std::uint32_t token;       // the addressee's, so that strays of an earlier one are dropped
   std::uint32_t sequence;    // of the (first) message or credit meant; low 32 bits
   std::uint32_t bytes;       // that follow this header
-  // credits: messages the receiver is done with; goodbye: messages sent; failure: a heddleResult_t;
-  // ahead: the tag; length: the stripe, which is the last one
+  // credits: messages the receiver is done with; goodbye: messages sent, or those that the receiver
+  // is done with; failure: a heddleResult_t; ahead: the tag; length: the stripe, which is the last
+  // one
   std::uint32_t count;
 };
 static_assert(sizeof(Header) == 24);

@@ -54,7 +54,12 @@ def fault(driver, plugin, name, behaviour, text):
 def usage(driver, plugin):
     for arguments, text in (
             ([plugin, "--api", "9"], "has no ncclNetPlugin_v9"),
-            ([plugin, "--only", "nothing"], "there is no nothing"),
+            ([plugin, "--api", "5"], "'5': 6 to 12 and 0 are allowed"),
+            ([plugin, "--only", "nothing"], "there is no 'nothing'"),
+            ([plugin, "--json", "/nowhere/x.json"], "--json: cannot write '/nowhere/x.json'"),
+            ([plugin, "--json", ""], "--json: cannot write ''"),
+            (["--only", "init", plugin, "--api", "9"], "has no ncclNetPlugin_v9"),
+            (["nowhere"], "NCCL_NET_PLUGIN=nowhere means libnccl-net-nowhere.so"),
             ([plugin, "--ranks", "9"], "--ranks"),
             ([plugin, "--device", "7"], "device 7 is asked for"),
             (["/nowhere/libnccl-net.so"], "/nowhere/libnccl-net.so"),

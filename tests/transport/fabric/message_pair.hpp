@@ -87,6 +87,16 @@ inline void stream(Pair& pair, std::span<const std::size_t> sizes, std::size_t r
   std::deque<MessageSender::Sent> sending;
   std::array<std::size_t, kFlying> lengths{};
   std::deque<std::uint64_t> tickets;
+  // What has come is overwritten, and nobody else may write there until the next receive.
+  constexpr int kOwn = 0x5a;
+  std::memset(in.data(), kOwn, in.size());
+  const auto slot = [&](std::size_t n) {
+    return in.data() + n % kFlying * (longest + room_more + 1);
+  };
+  const auto is_own = [&](std::size_t n) {
+    return std::all_of(slot(n), slot(n) + longest + room_more + 1,
+                       [](std::byte b) { return b == std::byte{kOwn}; });
+  };
   drive(
       [&] {
         while (!sending.empty() && pair.sender->has_left(sending.front())) {
@@ -106,18 +116,19 @@ inline void stream(Pair& pair, std::span<const std::size_t> sizes, std::size_t r
       [&] {
         while (!tickets.empty() && pair.receiver->has_come(tickets.front())) {
           tickets.pop_front();
-          const std::byte* const at = in.data() + come % kFlying * (longest + room_more + 1);
+          const std::byte* const at = slot(come);
           REQUIRE(lengths[come % kFlying] == sizes[come]);
           bool right = true;
           for (std::size_t i = 0; i < sizes[come]; ++i)
             right = right && at[i] == pattern(1, come, i);
           REQUIRE(right);
+          std::memset(slot(come), kOwn, longest + room_more + 1);
           ++come;
         }
         if (posted < sizes.size() && posted < come + kFlying) {
-          const MessageReceiver::Buffer buffer{
-              in.data() + posted % kFlying * (longest + room_more + 1), sizes[posted] + room_more,
-              7, into.get(), &lengths[posted % kFlying]};
+          REQUIRE(is_own(posted));
+          const MessageReceiver::Buffer buffer{slot(posted), sizes[posted] + room_more, 7,
+                                               into.get(), &lengths[posted % kFlying]};
           if (const auto ticket = pair.receiver->receive(std::span(&buffer, 1))) {
             tickets.push_back(*ticket);
             ++posted;
@@ -125,6 +136,7 @@ inline void stream(Pair& pair, std::span<const std::size_t> sizes, std::size_t r
         }
         return come == sizes.size();
       });
+  for (std::size_t n = 0; n < kFlying; ++n) REQUIRE(is_own(n));
 }
 
 inline const std::vector<std::size_t> kSizes = {

@@ -1,10 +1,7 @@
 // Which receive a message goes to, and what happens when the two differ in length.
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <numeric>
 #include <random>
 
 #include "nccl_net_check/behaviour.hpp"

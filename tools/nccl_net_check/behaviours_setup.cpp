@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "nccl_net_check/behaviour.hpp"
 #include "nccl_net_check/exchange.hpp"

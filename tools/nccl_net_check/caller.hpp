@@ -160,15 +160,12 @@ class Caller : public Net {
   static Properties translated(const Props& props) {
     Properties result;
     result.name = props.name ? props.name : "";
-    result.pci_path = props.pciPath ? props.pciPath : "";
     result.guid = props.guid;
     result.pointers = props.ptrSupport;
     result.speed = props.speed;
-    result.port = props.port;
     result.latency = props.latency;
     result.most_comms = props.maxComms;
     result.most_grouped = props.maxRecvs;
-    if constexpr (kVersion >= 7) result.device_type = static_cast<int>(props.netDeviceType);
     if constexpr (kVersion >= 8) result.registration_is_global = props.regIsGlobal;
     if constexpr (kVersion >= 9) {
       result.members = props.vProps.ndevs;

@@ -74,7 +74,6 @@ bool Exchange::post(Lane& lane) {
     if (operation.result != Result::success) {
       operation.failed_in = operation.sends ? "isend" : "irecv";
       operation.over = true;
-      operation.ended = base::Clock::now();
       lane.waiting.pop_front();
       lane.broken = failed_ = true;
       return true;
@@ -111,7 +110,6 @@ bool Exchange::test(Lane& lane) {
       return false;
     }
     operation->over = true;
-    operation->ended = base::Clock::now();
     return true;
   });
   return lane.posted.size() != before;

@@ -32,7 +32,6 @@ struct Operation {
   Result result = Result::success;
   const char* failed_in = nullptr;  // the call; null: none
   std::array<int, 64> sizes{};      // NCCL's own length of it
-  base::Clock::time_point ended{};
 
   bool done() const { return over && !failed_in; }
   // "done", "isend: ncclSystemError (2)", "never accepted", "still under way"

@@ -24,16 +24,13 @@ inline constexpr int kOldest = 6;
 // What a version lacks has the value that NCCL assumes for it.
 struct Properties {
   std::string name;
-  std::string pci_path;  // empty: none
   std::uint64_t guid = 0;
   int pointers = 0;  // kPointer bits
   int registration_is_global = 0;
-  int speed = 0;  // Mbit/s
-  int port = 0;
+  int speed = 0;      // Mbit/s
   float latency = 0;  // us
   int most_comms = 0;
-  int most_grouped = 0;  // maxRecvs
-  int device_type = 0;
+  int most_grouped = 0;                           // maxRecvs
   int members = 1;                                // vProps.ndevs
   std::size_t most_bytes = std::size_t{1} << 30;  // maxP2pBytes
 };

@@ -2,7 +2,6 @@
 // thread; what NCCL does on its service thread, they hand over to service().
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -55,7 +54,6 @@ class Rank {
   base::Seconds patience() const { return base::Seconds(settings.patience); }
   int next() const { return (number + 1) % count; }
   int previous() const { return (number + count - 1) % count; }
-  std::size_t limited(std::size_t bytes) const { return std::min(bytes, properties_.most_bytes); }
 
   template <typename Task>
   auto service(Task task) {

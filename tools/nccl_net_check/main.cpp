@@ -71,7 +71,9 @@ class JsonFile {
   }
   JsonFile(const JsonFile&) = delete;
   ~JsonFile() {
-    if (file_) std::fclose(file_);
+    if (!file_) return;
+    std::fclose(file_);
+    std::remove(path_.c_str());  // nothing came of it
   }
   void write(const std::string& text) {
     if (!file_) return;

@@ -15,7 +15,8 @@ import tempfile
 
 def run(driver, plugin, *arguments, fault=""):
     """(exit status, {behaviour: row}, all of the JSON, what was printed)"""
-    environment = dict(os.environ, NCCL_NET_REFERENCE_FAULT=fault)
+    # Faults that crash must end their process as they would without a sanitizer.
+    environment = dict(os.environ, NCCL_NET_REFERENCE_FAULT=fault, ASAN_OPTIONS="handle_segv=0")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "rows.json")
         result = subprocess.run([driver, plugin, "--json", path, *arguments], text=True,
